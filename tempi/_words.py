@@ -1,4 +1,4 @@
-"""Misspelt words."""
+"""Misspelt words, and nouns behind numbers."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """
     names = {name.lower(): name for name in known}
     return "".join(f"; did you mean {names[near]}?" for near in get_close_matches(word.lower(), names, 1))
+
+
+def counted(number: int, noun: str) -> str:
+    """``"1 rank"``, ``"2,048 ranks"``: the noun is in the singular or in the plural."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "check": {"_legend", "_library", "_version", "_words", "cuda", "enqueue", "measure", "run", "testing"},
     "simulate": {"_legend", "_library", "_native", "_version", "_words", "figures", "halo", "model"},
     "info": {"_library", "activation", "cuda", "run"},
-    "commands": {"_library", "_native", "_words", "check", "cuda", "explanation", "model", "run"},
+    "commands": {"_library", "_native", "_words", "check", "cuda", "explanation", "model", "run", "simulate"},
     "__init__": {"_library", "_version", "_words", "activation", "arrays", "cuda", "enqueue", "explanation", "halo"},
     "__main__": {"_library", "_version", "check", "commands", "info", "measure", "run", "simulate"},
 }

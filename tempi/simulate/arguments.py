@@ -11,13 +11,14 @@ import click
 
 from tempi.model.terms import STRATEGIES
 from tempi.simulate.costs import DIRECT
+from tempi.simulate.errors import SimulationError
 from tempi.simulate.exchange import Noise
-from tempi.simulate.halo import Cells
+from tempi.simulate.halo import MOST_RANKS, Cells
 from tempi.simulate.network import PRESETS, Network, read_network
+from tempi.simulate.own_profile import own_profile
 from tempi.simulate.profiles import read_profile
 from tempi.simulate.scenario import MEMORIES, Scenario
 
-MOST_NODES = 1 << 20
 MOST_CELLS = 1 << 30  # along an axis
 COUNT = click.IntRange(1, 1 << 20)
 KIB = 1 << 10
@@ -37,7 +38,7 @@ class Numbers(NumbersType):
 
     name = "NUMBERS"
 
-    def __init__(self, most: int = MOST_NODES) -> None:
+    def __init__(self, most: int = MOST_RANKS) -> None:
         self._most = most
 
     def convert(self, value: Any, param: Parameter, ctx: Context) -> tuple[int, ...]:
@@ -48,18 +49,18 @@ class Numbers(NumbersType):
             found = [n for word in str(value).split(",") for n in self._range(word)]
         except ValueError:
             self.fail(f"{value} is neither a list such as 1,2,4 nor a range such as 1..512", param, ctx)
-        if not all(1 <= n <= self._most for n in found):
-            self.fail(f"{value}: numbers from 1 to {self._most} are possible", param, ctx)
+        except SimulationError as error:
+            self.fail(f"{value}: {error}", param, ctx)
         return tuple(found)
 
     def _range(self, word: str) -> list[int]:
         first, dots, last = word.partition("..")
-        if not dots:
-            return [int(word)]
-        n, end = int(first), int(last)
-        if not 1 <= n <= end <= self._most:
-            raise ValueError
-        return [n << i for i in range((end // n).bit_length())]
+        begin, end = int(first), int(last if dots else first)
+        if not (1 <= begin <= self._most and 1 <= end <= self._most):
+            raise SimulationError(f"numbers from 1 to {self._most:,} are possible")
+        if begin > end:
+            raise SimulationError(f"a range begins with its smaller number, such as {end}..{begin}")
+        return [begin << i for i in range((end // begin).bit_length())]
 
 
 class Triple(CellsType):
@@ -77,7 +78,7 @@ class Triple(CellsType):
                 f"{value} is neither a number such as 256 nor three numbers such as 256x128x64", param, ctx
             )
         if any(int(word) > MOST_CELLS for word in words):
-            self.fail(f"{value}: at most {MOST_CELLS} along an axis are possible", param, ctx)
+            self.fail(f"{value}: at most {MOST_CELLS:,} along an axis are possible", param, ctx)
         numbers = [int(word) for word in words] * (3 // len(words))
         return numbers[0], numbers[1], numbers[2]
 
@@ -102,7 +103,8 @@ def of_cluster(function: Function) -> Function:
         click.option("--profile", metavar="PROFILE",
                      help="Measured times of a machine: a file of tempi measure (.json, .fit), or the name "
                           "of a profile that comes with TEMPI (tempi simulate networks lists them). "
-                          "Default: the profile of the network."),
+                          "Default: the profile of the network, or the profile of this machine for messages "
+                          "of host memory."),
         click.option("--ranks-per-node", type=click.IntRange(1, 1024),
                      help="Number of ranks on each node. Default: as in the network."),
         click.option("--no-library", is_flag=True,
@@ -146,14 +148,14 @@ def _with_options(function: Function, *options: Callable[[Function], Function]) 
     return function
 
 
-def scenario_of(way: dict[str, str], options: dict[str, Any]) -> Scenario:
-    """The scenario that the command line asks for. A command without `of_messages` gives the memory only."""
-    network = changed(read_network(options["network"]), options)
+def scenario_of(way: dict[str, str], options: dict[str, Any], network: Network, profile: str) -> Scenario:
+    """The scenario that the command line asks for. Without `of_messages`, `way` has the memory."""
+    memory = {"memory": options["memory"]} if "memory" in options else {}
     return Scenario(
         network,
-        read_profile(options["profile"] or network.profile),
+        read_profile(profile),
         **way,
-        memory=options["memory"],
+        **memory,
         call_us=options.get("call_us", 0.0),
         strategy=options.get("strategy"),
         chunk_bytes=options["chunk_kib"] and options["chunk_kib"] * KIB,
@@ -161,8 +163,15 @@ def scenario_of(way: dict[str, str], options: dict[str, Any]) -> Scenario:
     )
 
 
-def changed(network: Network, options: dict[str, Any]) -> Network:
-    """The network with the numbers that the command line has."""
+def profile_name(network: Network, options: dict[str, Any]) -> str:
+    """The profile that the command line asks for. The profiles of networks are for GPU memory."""
+    own = own_profile() if options.get("memory") == "host" and not options["profile"] else None
+    return options["profile"] or str(own or network.profile)
+
+
+def network_of(options: dict[str, Any]) -> Network:
+    """The network that the command line asks for, with the numbers that it changes."""
+    network = read_network(options["network"])
     names = ("ranks_per_node", "library_block_us")
     given = {name: options[name] for name in names if options.get(name) is not None}
     return replace(network, **given)

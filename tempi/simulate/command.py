@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import track
 
+from tempi._words import counted
 from tempi.simulate.arguments import COUNT, Triple, of_cluster, of_messages, of_nodes
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.halo import Cells
@@ -17,7 +17,7 @@ from tempi.simulate.placement import OF_RECORDED, PLACEMENTS
 from tempi.simulate.plots import draw
 from tempi.simulate.reduce_command import reduce_command
 from tempi.simulate.report import Row, legend_of, row_of, table_of
-from tempi.simulate.results import Report, console_of, run
+from tempi.simulate.results import Report, console_of, run, tracked
 from tempi.simulate.scenario import WAYS, Problem, Scenario
 from tempi.simulate.timelines import read_timelines
 
@@ -26,7 +26,7 @@ REPORT = Report(table_of, legend_of, draw)
 
 @click.group("simulate")
 def main() -> None:
-    """Predict the time of an exchange of messages, or of a reduction, on a cluster.
+    """Predict the time of exchanges and reductions on a cluster.
 
     Example: tempi simulate halo --network summit --nodes 1..512
 
@@ -110,12 +110,12 @@ def halo_command(
     problem = Problem(size, not strong, radius, quantities, element_bytes, dims)
     words = "x".join(map(str, size))
     share = "in all" if strong else "on each rank"
-    arrays = f"{quantities} arrays of {element_bytes}-byte elements"
+    arrays = f"{counted(quantities, 'array')} of {element_bytes}-byte elements"
     title = f"halo exchange, {words} cells {share}, radius {radius}, {arrays}, --way {way}"
 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[Row]:
         rows = []
-        for n in track(n_nodes, "simulating", console=console, transient=True):
+        for n in tracked(n_nodes, console):
             halo = problem.on(n * scenario.network.ranks_per_node)
             outcome = scenario.of_halo(halo, True)
             alone = scenario.of_halo(halo, False) if compare else None
@@ -153,9 +153,10 @@ def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -
 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[Row]:
         if found.n_left_out:
+            left_out = counted(found.n_left_out, "message")
             said = (
-                f"{found.n_left_out} messages of host memory are not simulated; --memory host simulates all "
-                "messages, as messages of host memory"
+                f"Not simulated: {left_out} of host memory. --memory host simulates all messages, as "
+                "messages of host memory"
             )
             console.print(f"[yellow]{said}[/yellow]", highlight=False, soft_wrap=True)
         outcome = scenario.of_rounds(found.rounds, found.n_ranks, True)

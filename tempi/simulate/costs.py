@@ -16,11 +16,19 @@ from tempi.model.features import Features
 from tempi.model.terms import DIRECT_STRATEGIES, NEAR_LOCALITIES, NEED_CUDA_AWARE
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.network import MICRO
-from tempi.simulate.profiles import Terms, is_cuda_aware, terms_of
+from tempi.simulate.profiles import Terms, is_cuda_aware, needed_term, terms_of
 
 RULE_BYTES = 48 << 10  # without a prediction of the rule's strategy (kDeviceBytes, src/transfer/strategy.cpp)
 LIBRARY, HOST, SELF = "library", "host", "self"
 (DIRECT,) = DIRECT_STRATEGIES
+NOT_ON_A_NODE = (
+    "the profile has no times of derived datatypes in host memory: run tempi measure on this machine, and "
+    "leave --profile out; or simulate messages of GPU memory (--memory gpu)"
+)
+NOT_BETWEEN_NODES = (
+    "the profile has no times of derived datatypes in host memory between two nodes: run tempi measure "
+    "--hosts A,B, where A and B are two nodes, and use its profile (--profile); or simulate one node only"
+)
 
 
 class Cost(NamedTuple):
@@ -175,9 +183,7 @@ class Costs:
         return latency, stream
 
     def _seconds(self, name: str, features: Features) -> float:
-        if name not in self._terms:
-            raise SimulationError(f"the profile has no term {name}: use another profile (--profile)")
-        return self._terms[name].seconds(features)
+        return needed_term(self._terms, name).seconds(features)
 
     def _split(self, name: str, features: Features) -> tuple[float, float]:
         return split(self._terms, name, self._seconds(name, features), features)
@@ -214,10 +220,7 @@ class HostCosts:
         packs = self._with_tempi and self._fit.packing_wins(*message.features, message.indexed, peer)
         strategy = HOST if packs else LIBRARY
         if strategy not in predicted:
-            raise SimulationError(
-                f"the profile has no times of derived datatypes in host memory to {peer}: use a profile of "
-                "tempi measure (--profile), or --memory gpu"
-            )
+            raise SimulationError(NOT_BETWEEN_NODES if peer == "other_node" else NOT_ON_A_NODE)
         way = Cost(strategy)
         if peer == "other_node":
             way = self._carried("message.host.other_node", message)._replace(strategy=strategy)
@@ -225,9 +228,7 @@ class HostCosts:
         return way._replace(pack_work=work / 2, unpack_work=work / 2)
 
     def _carried(self, name: str, message: OneMessage) -> Cost:
-        if name not in self._terms:
-            raise SimulationError(f"the profile has no term {name}: use another profile (--profile)")
         features = Features(message.features.bytes)
-        seconds = self._terms[name].seconds(features)
+        seconds = needed_term(self._terms, name).seconds(features)
         latency, stream = split(self._terms, name, seconds, features)
         return Cost(LIBRARY, latency=latency, stream=stream)

@@ -16,6 +16,7 @@ from math import prod
 import numpy as np
 
 from tempi import _native
+from tempi._words import counted
 from tempi.halo.process_grid import Direction, directions
 from tempi.model.features import PAGE_BYTES, SECTOR_BYTES, Features, units
 from tempi.simulate.errors import SimulationError
@@ -25,6 +26,14 @@ AXES = "zyx"
 MOST_RANKS = 1 << 18  # half an hour, and 4 GiB
 MOST_BYTES = 1 << 50  # of a rank's arrays
 Cells = tuple[int, int, int]
+
+
+def check_ranks(n_ranks: int) -> None:
+    """SimulationError if there are too many ranks."""
+    if n_ranks > MOST_RANKS:
+        raise SimulationError(
+            f"the job has {n_ranks:,} ranks: at most {MOST_RANKS:,} are possible (--nodes, --ranks-per-node)"
+        )
 
 
 def balanced_dims(n_ranks: int) -> Cells:
@@ -84,17 +93,18 @@ class Halo:
     element_bytes: int = 8
 
     def __post_init__(self) -> None:
-        if self.n_ranks > MOST_RANKS:
-            raise SimulationError(f"the job has {self.n_ranks} ranks: at most {MOST_RANKS} are possible")
-        if (n_bytes := self._bytes_of_rank) > MOST_BYTES:
+        check_ranks(self.n_ranks)
+        if self._bytes_of_rank > MOST_BYTES:
             raise SimulationError(
-                f"the arrays of a rank take {n_bytes / 2**40:.3g} TiB, and {MOST_BYTES >> 40} is the limit"
+                f"the arrays of a rank take more than {MOST_BYTES >> 40:,} TiB, which is the limit: use a "
+                "smaller grid (--size) or fewer arrays (--quantities)"
             )
         for axis, n_cells, n_ranks in zip(AXES, self.cells, self.dims, strict=True):
             if n_cells // n_ranks < max(1, self.radius):
+                share = f"{counted(n_cells, 'cell')} for {counted(n_ranks, 'rank')}"
                 raise SimulationError(
-                    f"along {axis}, {n_ranks} ranks share {n_cells} cells, but each rank needs at least "
-                    f"{self.radius} (--radius): use fewer ranks, a larger grid or a smaller radius"
+                    f"along {axis}, the grid has {share}, but each rank needs at least {self.radius} "
+                    "(--radius): use fewer ranks, a larger grid or a smaller radius"
                 )
 
     @property

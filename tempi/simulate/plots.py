@@ -8,17 +8,29 @@ from typing import Any
 
 from tempi.figures import COLOURS, HIGHER, LOWER, check_drawable, describe, save, size_text
 from tempi.simulate.reduction_report import ReductionRow
-from tempi.simulate.report import Row, RowOfTable
+from tempi.simulate.report import Row, RowOfTable, number_text
+from tempi.simulate.ticks import plain_logarithmic, ticks_at
 
 KIB = 1 << 10
 LINES = ("-", "--", ":", "-.")
 MARKERS = ("o", "^", "D", "v", "P", "X", "<", ">")
-HEIGHT, HEIGHT_OF_ENTRY = 4.2, 0.25  # inches
+WIDTHS, HEIGHT, HEIGHT_OF_ENTRY = (9.0, 12.0), 4.2, 0.25  # inches, without and with the speed-up
+WIDTH_OF_BARS, HEIGHT_OF_BARS = 9.0, 2.8
+SOURCE = "simulated by tempi simulate, not measured"
+# The hollow markers of the library stay visible where a time with TEMPI is the same.
+OF_TEMPI = {"color": COLOURS["tempi"]}
+OF_LIBRARY = {"color": COLOURS["library"], "fillstyle": "none", "markersize": 10}
 
 
 def draw(rows: Sequence[Row], title: str, path: Path) -> None:
-    """Write the figure of exchanges, PNG or SVG by the file's suffix; RuntimeError if that fails."""
-    _draw({"": rows}, "time of an exchange (µs)", title, path)
+    """Write the figure of exchanges, PNG or SVG by the file's suffix; RuntimeError if that fails.
+
+    One row is a figure of bars: a line needs several numbers of ranks.
+    """
+    if len(rows) == 1:
+        _draw_bars(rows[0], "time of all messages (µs)", title, path)
+    else:
+        _draw({"": rows}, "time of an exchange (µs)", title, path)
 
 
 def draw_reductions(rows: Sequence[ReductionRow], title: str, path: Path) -> None:
@@ -33,6 +45,24 @@ def draw_reductions(rows: Sequence[ReductionRow], title: str, path: Path) -> Non
     _draw(dict(zip(names, of_size.values(), strict=True)), "time of a reduction (µs)", title, path)
 
 
+def _draw_bars(row: RowOfTable, label: str, title: str, path: Path) -> None:
+    """A bar for each job, with its time in figures."""
+    pyplot = check_drawable(path)
+    figure, axis = pyplot.subplots(figsize=(WIDTH_OF_BARS, HEIGHT_OF_BARS), layout="constrained")
+    times = {"with TEMPI": row.tempi_us, "MPI library alone": row.library_us}
+    shown = {name: time for name, time in times.items() if time is not None}
+    colours = [COLOURS["tempi"], COLOURS["library"]][: len(shown)]
+    bars = axis.barh(list(shown), list(shown.values()), color=colours)
+    axis.bar_label(bars, [f"{number_text(time)} µs" for time in shown.values()], padding=4)
+    axis.margins(x=0.2)  # room for the figures
+    axis.invert_yaxis()
+    axis.xaxis.set_major_formatter("{x:,.4g}")
+    speedup = "" if row.speedup is None else f"; speed-up {number_text(row.speedup)}"
+    axis.set(xlabel=label, title=f"{LOWER}{speedup}")
+    describe(figure, title, "", SOURCE)
+    save(figure, path)
+
+
 def _draw(series: Mapping[str, Sequence[RowOfTable]], label: str, title: str, path: Path) -> None:
     """A figure of the rows of each series; its name follows the names of the lines."""
     pyplot = check_drawable(path)
@@ -40,7 +70,7 @@ def _draw(series: Mapping[str, Sequence[RowOfTable]], label: str, title: str, pa
     figure, axes = pyplot.subplots(
         1,
         1 + has_library,
-        figsize=(6 * (1 + has_library), HEIGHT + HEIGHT_OF_ENTRY * len(series)),
+        figsize=(WIDTHS[has_library], HEIGHT + HEIGHT_OF_ENTRY * len(series)),
         squeeze=False,
         layout="constrained",
     )
@@ -50,19 +80,20 @@ def _draw(series: Mapping[str, Sequence[RowOfTable]], label: str, title: str, pa
     by_ranks(axes[0][0], label, LOWER)
     if has_library:
         by_ranks(axes[0][1], "speed-up", HIGHER)
+    for axis in axes[0]:
+        ticks_at(axis, {row.ranks for rows in series.values() for row in rows})
     figure.legend(loc="outside lower center", ncols=2)
-    describe(figure, title, "", "simulated by tempi simulate, not measured")
+    describe(figure, title, "", SOURCE)
     save(figure, path)
 
 
 def _draw_lines(axes: Sequence[Any], rows: Sequence[RowOfTable], name: str, style: Mapping[str, str]) -> None:
     """The times into the first axes, and the speed-up into the second."""
-    tempi, library = ({"color": COLOURS[who], **style} for who in ("tempi", "library"))
     alone = [row for row in rows if row.library_us is not None]
-    axes[0].plot(*_curve(rows, "tempi_us"), label=f"with TEMPI{name}", **tempi)
+    axes[0].plot(*_curve(rows, "tempi_us"), label=f"with TEMPI{name}", **OF_TEMPI, **style)
     if alone:
-        axes[0].plot(*_curve(alone, "library_us"), label=f"MPI library alone{name}", **library)
-        axes[1].plot(*_curve(alone, "speedup"), **tempi)
+        axes[0].plot(*_curve(alone, "library_us"), label=f"MPI library alone{name}", **OF_LIBRARY, **style)
+        axes[1].plot(*_curve(alone, "speedup"), **OF_TEMPI, **style)
 
 
 def _curve(rows: Sequence[RowOfTable], column: str) -> tuple[list[int], list[float]]:
@@ -70,8 +101,9 @@ def _curve(rows: Sequence[RowOfTable], column: str) -> tuple[list[int], list[flo
 
 
 def by_ranks(axis: Any, label: str, better: str) -> None:
-    """Both scales logarithmic, ranks as plain numbers; the title says what is better."""
+    """Both scales logarithmic, with plain numbers; the title says what is better. Draw the curves first."""
     axis.set_xscale("log", base=2)
     axis.set(yscale="log", xlabel="ranks", ylabel=label, title=better)
     axis.xaxis.set_major_formatter("{x:.0f}")
+    plain_logarithmic(axis)
     axis.grid(alpha=0.3, which="both")

@@ -83,14 +83,27 @@ def terms_of(fit: _native.Fit) -> Terms:
     }
 
 
+def profiles_of_gpus(term: str = "") -> list[str]:
+    """The names of the profiles of the package that are of machines with GPUs and have this term."""
+    fits = {name: read_profile(name) for name in profile_names()}
+    return [name for name, fit in fits.items() if has_gpu(fit) and (not term or term in fit.terms())]
+
+
 def needed_term(terms: Terms, name: str) -> Term:
     """A measured term of a profile; SimulationError if the profile lacks it."""
     if name not in terms:
-        raise SimulationError(
-            f"the profile has no term {name}: measure the machine again (tempi measure), or use another "
-            "profile (--profile)"
-        )
+        raise SimulationError(f"the profile has no term {name}. {_where_a_term_is(name)}")
     return terms[name]
+
+
+def _where_a_term_is(name: str) -> str:
+    """The profiles that have a term, and how to measure it."""
+    machine = "this machine" if name.startswith("message.host") else "a machine with GPUs"
+    measuring = f"run tempi measure on {machine} and use its profile"
+    known = profiles_of_gpus(name)
+    if not known:
+        return measuring.capitalize()
+    return f"Use --profile with one of {', '.join(known)}, which come with TEMPI; or {measuring}"
 
 
 def completed(fit: _native.Fit, network: Network) -> _native.Fit:

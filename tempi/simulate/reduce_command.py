@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import track
 
 from tempi.simulate.arguments import Numbers, of_cluster, of_nodes
 from tempi.simulate.plots import draw_reductions
@@ -18,7 +17,7 @@ from tempi.simulate.reduction_report import (
     reduction_row,
     table_of_reductions,
 )
-from tempi.simulate.results import Report, run
+from tempi.simulate.results import Report, run, tracked
 from tempi.simulate.scenario import Scenario
 
 DOUBLE_BYTES = 8
@@ -49,8 +48,7 @@ def reduce_command(n_nodes: tuple[int, ...], sizes: tuple[int, ...], **cluster: 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[ReductionRow]:
         reductions = [Reduction(scenario, n) for n in n_nodes]
         cases = list(product(reductions, sizes))
-        shown = track(cases, "simulating", console=console, transient=True)
-        return [reduction_row(reduction, n_bytes, compare) for reduction, n_bytes in shown]
+        return [reduction_row(reduction, n, compare) for reduction, n in tracked(cases, console)]
 
-    cluster["memory"] = "host"  # of the messages of the library
-    run(simulate, REPORT, "MPI_Allreduce of doubles in GPU memory", {}, cluster)
+    way = {"memory": "host"}  # of the messages of the library
+    run(simulate, REPORT, "MPI_Allreduce of doubles in GPU memory", way, cluster)

@@ -17,8 +17,7 @@ from tempi.model.features import PAGE_BYTES, Features, units
 from tempi.model.terms import Term
 from tempi.simulate.allreduce import LibraryAllreduce
 from tempi.simulate.costs import split
-from tempi.simulate.errors import SimulationError
-from tempi.simulate.halo import MOST_RANKS
+from tempi.simulate.halo import check_ranks
 from tempi.simulate.profiles import needed_term, terms_of
 from tempi.simulate.scenario import Scenario
 
@@ -71,8 +70,7 @@ class Reduction:
     def __init__(self, scenario: Scenario, n_nodes: int) -> None:
         self._scenario, self._terms = scenario, terms_of(scenario.fit)
         self.n_nodes, self._per_node = n_nodes, scenario.network.ranks_per_node
-        if self.n_ranks > MOST_RANKS:
-            raise SimulationError(f"the job has {self.n_ranks} ranks: at most {MOST_RANKS} are possible")
+        check_ranks(self.n_ranks)
 
     @property
     def n_ranks(self) -> int:

@@ -12,7 +12,7 @@ from tempi._legend import legend
 from tempi.figures import size_text
 from tempi.simulate.network import MICRO
 from tempi.simulate.reduction import Reduction
-from tempi.simulate.report import ms_text, number_text
+from tempi.simulate.report import number_text
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ _COLUMNS = {
     "nodes": "number of nodes",
     "ranks": "number of ranks",
     "bytes": "size of the data of each rank (64 Mi: 64 × 2^20 bytes)",
-    "node\nms": "with TEMPI: kernels on each node, and copies to and from host memory",
-    "host\nms": "with TEMPI: the MPI library reduces in host memory",
-    "votes\nms": "with TEMPI: all ranks agree to use kernels, and agree that no kernel has failed",
-    "TEMPI\nms": "simulated time with TEMPI_REDUCE_NODES=1, in milliseconds: the sum of these three",
-    "alone\nms": "simulated time without TEMPI: copies to and from host memory, and the MPI library",
+    "node\nµs": "with TEMPI: kernels on each node, and copies to and from host memory",
+    "host\nµs": "with TEMPI: the MPI library reduces in host memory",
+    "votes\nµs": "with TEMPI: all ranks agree to use kernels, and agree that no kernel has failed",
+    "TEMPI\nµs": "simulated time with TEMPI_REDUCE_NODES=1, in microseconds: the sum of these three",
+    "alone\nµs": "simulated time without TEMPI: copies to and from host memory, and the MPI library",
     "speed-up": "time without TEMPI / time with TEMPI",
     "done by": "with TEMPI: kernels (one node), the library (small data, or one rank on each node), or both",
 }
@@ -68,14 +68,14 @@ def legend_of_reductions(_: Sequence[ReductionRow]) -> Table:
     return legend(_COLUMNS)
 
 
-def table_of_reductions(rows: Sequence[ReductionRow], title: str) -> Table:
+def table_of_reductions(rows: Sequence[ReductionRow]) -> Table:
     """A line for each number of nodes and of bytes, in 80 columns."""
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, padding=0)  # ten columns of numbers, some of eight digits
     table.pad_edge = False
     for name in _COLUMNS:
         table.add_column(name, justify="left" if name == "done by" else "right", no_wrap=True)
     for row in rows:
-        parts = (row.node_us, row.host_us, row.votes_us, row.tempi_us, row.library_us)
+        times = (row.node_us, row.host_us, row.votes_us, row.tempi_us, row.library_us)
         counts = (str(row.nodes), str(row.ranks), size_text(row.bytes))
-        table.add_row(*counts, *map(ms_text, parts), number_text(row.speedup), row.done_by)
+        table.add_row(*counts, *map(number_text, (*times, row.speedup)), row.done_by)
     return table

@@ -99,8 +99,8 @@ _OF_RECORDED = {
 _OF_ALL = {
     "MB a\nrank": "data that a rank sends, in 10^6 bytes (mean of the ranks)",
     "off\nnode": "part of the data that goes to other nodes",
-    "TEMPI\nms": "simulated time with TEMPI, in milliseconds",
-    "alone\nms": "simulated time of the MPI library without TEMPI, in milliseconds",
+    "TEMPI\nµs": "simulated time with TEMPI, in microseconds",
+    "alone\nµs": "simulated time of the MPI library without TEMPI, in microseconds",
     "speed-up": "time without TEMPI / time with TEMPI",
 }
 _STRATEGIES = {"strategies": "how the messages travel with TEMPI (docs/strategies.md)"}
@@ -120,17 +120,17 @@ def legend_of(rows: Sequence[Row]) -> Table:
     return legend(_numbers_of(rows) | _STRATEGIES)
 
 
-def table_of(rows: Sequence[Row], title: str) -> Table:
+def table_of(rows: Sequence[Row]) -> Table:
     """A line for each number of nodes, in 80 columns. Alone: the MPI library without TEMPI."""
     is_halo = _is_halo(rows)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.pad_edge = False
     for name in ("nodes", "ranks", *_numbers_of(rows)):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("strategies", overflow="fold", min_width=len("strategies"))
     for row in rows:
         sizes = (f"{row.bytes_per_rank / 1e6:.3g}", f"{row.between_nodes:.0%}")
-        times = (ms_text(row.tempi_us), ms_text(row.library_us), number_text(row.speedup))
+        times = (number_text(row.tempi_us), number_text(row.library_us), number_text(row.speedup))
         what = (row.dims, _cube(row.cells)) if is_halo else (str(row.rounds), str(row.messages))
         strategies = row.strategies.removesuffix(" 100%")
         table.add_row(str(row.nodes), str(row.ranks), *what, *sizes, *times, strategies)
@@ -140,11 +140,6 @@ def table_of(rows: Sequence[Row], title: str) -> Table:
 def _cube(cells: str) -> str:
     z, *others = cells.split("x")
     return f"{z}³" if set(others) == {z} else cells
-
-
-def ms_text(us: float | None) -> str:
-    """A time in milliseconds."""
-    return number_text(None if us is None else us / 1e3)
 
 
 def number_text(value: float | None) -> str:

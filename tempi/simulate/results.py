@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import click
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 from tempi._version import __version__
+from tempi._words import counted
 from tempi.figures import check_drawable
-from tempi.simulate.arguments import scenario_of
+from tempi.simulate.arguments import network_of, profile_name, scenario_of
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.report import STANDARD_OUTPUT, RowOfTable, write_csv, write_json
 from tempi.simulate.scenario import Scenario
 
 WIDTH_OF_FILES = 160
 R = TypeVar("R", bound=RowOfTable)
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class Report(Generic[R]):
-    """The functions that show rows: the table with a title, the meanings of its columns, the figure."""
+    """The functions that show rows: the table, the meanings of its columns, the figure."""
 
-    table_of: Callable[[Sequence[R], str], Table]
+    table_of: Callable[[Sequence[R]], Table]
     legend_of: Callable[[Sequence[R]], Table]
     draw: Callable[[Sequence[R], str, Path], None]
 
@@ -49,8 +52,9 @@ class Outputs:
     def write(
         self, report: Report[R], rows: Sequence[R], title: str, facts: Mapping[str, str], console: Console
     ) -> None:
-        """Print the table and the meanings of its columns, and write the files asked for."""
-        console.print(report.table_of(rows, title))
+        """Print the title, the table and the meanings of its columns, and write the files asked for."""
+        console.print(title, highlight=False, markup=False, soft_wrap=True)
+        console.print(report.table_of(rows))
         console.print(report.legend_of(rows), highlight=False)
         if self.csv is not None:
             write_csv(self.csv, rows, facts)
@@ -73,13 +77,21 @@ def run(
     console = console_of(stderr=is_for_programs)
     try:
         outputs.check()
-        scenario = scenario_of(way, cluster)
+        network = network_of(cluster)
+        profile = profile_name(network, cluster)
+        scenario = scenario_of(way, cluster, network, profile)
         compare = not cluster["no_library"] and _library_can(scenario, console)
         rows = simulate(scenario, compare, console)
-        where = f"network {scenario.network.name}, {scenario.network.ranks_per_node} ranks on each node"
-        outputs.write(report, rows, f"{title}\n{where}", facts_of(scenario), console)
+        where = f"network {network.name}, {counted(network.ranks_per_node, 'rank')} on each node"
+        lines = (title, where, f"profile {profile}")
+        outputs.write(report, rows, "\n".join(lines), facts_of(scenario, profile), console)
     except (SimulationError, RuntimeError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def tracked(items: Sequence[Item], console: Console) -> Iterable[Item]:
+    """The items, with a progress bar where it can vanish again: elsewhere it leaves an empty line."""
+    return track(items, "simulating", console=console, transient=True, disable=not console.is_terminal)
 
 
 def console_of(stderr: bool = False) -> Console:
@@ -98,13 +110,13 @@ def _library_can(scenario: Scenario, console: Console) -> bool:
     return True
 
 
-def facts_of(scenario: Scenario) -> dict[str, str]:
+def facts_of(scenario: Scenario, profile: str) -> dict[str, str]:
     """Facts about a simulation, for its files."""
     machine = scenario.fit.machine()
     return {
         "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]),
         "tempi": __version__,
         "network": f"{scenario.network.name}: {scenario.network.about}",
-        "profile": ", ".join(machine.get(key, "-") for key in ("host", "gpu", "mpi")),
+        "profile": f"{profile}: {', '.join(machine.get(key, '-') for key in ('host', 'gpu', 'mpi'))}",
         "simulated": "yes: no number here was measured",
     }

@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 
 from tempi import _native
+from tempi._words import counted
 from tempi.model.features import Features
 from tempi.simulate.costs import Cost, Costs, HostCosts, OneMessage
 from tempi.simulate.errors import SimulationError
@@ -25,7 +26,7 @@ from tempi.simulate.placement import (
     nodes_by_grid,
     nodes_by_rule,
 )
-from tempi.simulate.profiles import completed, has_gpu
+from tempi.simulate.profiles import completed, has_gpu, profiles_of_gpus
 
 WAYS = ("isend", "halo", "pack")
 MEMORIES = ("gpu", "host")
@@ -66,7 +67,9 @@ class Scenario:
     def __post_init__(self) -> None:
         if self.memory == "gpu" and not has_gpu(self.fit):
             raise SimulationError(
-                "the profile was measured on a machine without a GPU: use another profile, or --memory host"
+                "the profile was measured on a machine without a GPU. For GPU memory, use --profile with one "
+                f"of {', '.join(profiles_of_gpus())}, or with a profile of a machine with GPUs (tempi "
+                "measure). For host memory, use --memory host"
             )
         if self.memory == "host" and self.way == "pack":
             raise SimulationError("--way pack is for GPU memory only: use --way isend for host memory")
@@ -203,6 +206,8 @@ class Problem:
         """The exchange of so many ranks; SimulationError if `dims` has another number."""
         dims = self.dims or balanced_dims(n_ranks)
         if prod(dims) != n_ranks:
-            raise SimulationError(f"--dims is a grid of {prod(dims)} ranks, but the job has {n_ranks}")
+            raise SimulationError(
+                f"--dims is a grid of {counted(prod(dims), 'rank')}, but the job has {n_ranks:,}"
+            )
         z, y, x = (n * k if self.is_weak else n for n, k in zip(self.cells, dims, strict=True))
         return Halo((z, y, x), dims, self.radius, self.quantities, self.element_bytes)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from tempi._words import counted
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.messages import Messages
 
@@ -84,14 +85,14 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
     n_ranks = 1 + max(*ranks, *(max(row[:2]) for of_round in found.values() for row in of_round))
     if n_ranks > MOST_RANKS:
         raise SimulationError(
-            f"the timelines name rank {n_ranks - 1}: at most {MOST_RANKS} ranks are possible"
+            f"the timelines name rank {n_ranks - 1:,}: at most {MOST_RANKS:,} ranks are possible"
         )
     n_left_out = sum(len(of_round) for others in rows.values() for of_round in others.values())
     return Recorded([_messages(found[number]) for number in sorted(found)], n_ranks, chosen, n_left_out)
 
 
 def _why_none(n_started: int) -> str:
-    seen = f" (the MPI library sent all {n_started} messages)" if n_started else ""
+    seen = f" (the MPI library sent {counted(n_started, 'message')})" if n_started else ""
     return (
         f"the timelines have no messages that TEMPI sent{seen}. The MPI library sends contiguous messages. "
         "It also sends the other messages of host memory, unless a profile of this machine (tempi measure) "
@@ -114,13 +115,23 @@ def _timelines(path: Path) -> dict[int, list[Event]]:
             spans.sort(key=lambda event: float(event["ts"]))
     except OSError as error:
         raise SimulationError(f"{path} cannot be read: {error.strerror}") from error
+    except json.JSONDecodeError as error:
+        why = f"it is not JSON, line {error.lineno}. A job that is killed leaves an incomplete file"
+        raise SimulationError(_no_timeline(path, why)) from error
+    except UnicodeDecodeError as error:
+        raise SimulationError(_no_timeline(path, "it is not a text file")) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SimulationError(
-            f"{path} is not a timeline of TEMPI_TRACE: {type(error).__name__}: {error}"
-        ) from error
+        raise SimulationError(_no_timeline(path, "it has no events of TEMPI")) from error
     if not found or min(found) < 0:
         raise SimulationError(f"{path} is the timeline of a process without a rank")
     return found
+
+
+def _no_timeline(path: Path, why: str) -> str:
+    return (
+        f"{path} is not a timeline of TEMPI: {why}. To record one: tempi run -o trace=run.json -- "
+        "mpirun -n 4 ./program"
+    )
 
 
 def _numbered(events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -141,7 +152,8 @@ def _row(path: Path, rank: int, arguments: Mapping[str, Any]) -> Row:
     try:
         return rank, int(arguments["peer"]), *(int(arguments[name]) for name in COLUMNS)
     except (KeyError, ValueError, TypeError) as error:
-        raise SimulationError(f"{path} has a message without its {error}: it is damaged") from error
+        wanted = ", ".join(("peer", *COLUMNS))
+        raise SimulationError(f"{path} is damaged: a message lacks one of the numbers {wanted}") from error
 
 
 def _messages(rows: Sequence[Row]) -> Messages:

@@ -11,7 +11,13 @@ SIMULATE = [sys.executable, "-m", "tempi", "simulate"]
 
 
 @pytest.fixture
-def simulate(tmp_path, monkeypatch):
-    """The command in an empty folder: a function of its words."""
+def simulate_with(tmp_path, monkeypatch):
+    """The command in an empty folder, with environment variables: a function of its words."""
     monkeypatch.chdir(tmp_path)
-    return lambda *words: run([*SIMULATE, *words], shim.clean_environment())
+    return lambda **variables: lambda *words: run([*SIMULATE, *words], shim.clean_environment() | variables)
+
+
+@pytest.fixture
+def simulate(simulate_with):
+    """The command in an empty folder: a function of its words."""
+    return simulate_with()

@@ -138,5 +138,5 @@ def test_a_host_message_between_nodes_crosses_the_network_as_a_contiguous_one():
 
 def test_host_messages_that_were_not_measured_are_named():
     one = completed(fit(gpu="none", terms=HOST_TERMS), network())
-    with pytest.raises(SimulationError, match="host memory to other_node"):
+    with pytest.raises(SimulationError, match="host memory between two nodes: run tempi measure --hosts A,B"):
         HostCosts(one, True).of(strided(KIB, "other_node"))

@@ -40,7 +40,9 @@ def test_uneven_parts_cover_the_grid():
 
 
 def test_a_block_smaller_than_the_halo_is_refused():
-    with pytest.raises(SimulationError, match="along x, 4 ranks share 8 cells, but each rank needs at least 3"):
+    with pytest.raises(
+        SimulationError, match="along x, the grid has 8 cells for 4 ranks, but each rank needs at least 3"
+    ):
         Halo((8, 8, 8), (1, 1, 4), radius=3)
 
 

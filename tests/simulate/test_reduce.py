@@ -223,19 +223,19 @@ def test_512_kib_on_several_nodes_are_reduced_by_kernels():
 @pytest.mark.parametrize("name", ["reduce.other_gpu", "reduce.host", "pack.oneshot", "message.host.same_node"])
 def test_a_missing_term_is_named(name):
     terms = {key: term for key, term in OF_REDUCTIONS.items() if key != name}
-    with pytest.raises(SimulationError, match=rf"no term {name}: .*--profile"):
+    with pytest.raises(SimulationError, match=rf"no term {name}\. .*--profile"):
         Reduction(nodes_of(4, terms=terms), 2).with_tempi(MIB)
 
 
 def test_a_missing_term_of_reductions_asks_for_a_new_measurement():
     with pytest.raises(
-        SimulationError, match=r"no term reduce\.other_gpu: measure the machine again \(tempi measure\)"
+        SimulationError, match=r"no term reduce\.other_gpu\. .*run tempi measure on a machine with GPUs"
     ):
         Reduction(nodes_of(2, terms=TERMS), 1).with_tempi(MIB)
 
 
 def test_too_many_ranks_are_refused():
-    with pytest.raises(SimulationError, match="524288 ranks: at most 262144"):
+    with pytest.raises(SimulationError, match="524,288 ranks: at most 262,144"):
         Reduction(nodes_of(2), 1 << 18)
 
 

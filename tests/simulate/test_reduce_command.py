@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from clusters import TERMS, line
@@ -21,6 +22,8 @@ CLUSTER = ("--profile", "one.fit", "--ranks-per-node", "2")
 def reduce(simulate, tmp_path):
     machine = Machine("nowhere", "Imagined GPU", 2, "1.2", "An MPI 3.4", cuda_aware=False)
     (tmp_path / "one.fit").write_text(fit_text(machine, OF_REDUCTIONS, {}))
+    without_gpu = replace(machine, gpu="none", gpus=0)
+    (tmp_path / "host.fit").write_text(fit_text(without_gpu, {"message.host.same_node": line(1e-6, 1e-10)}, {}))
     return lambda *words: simulate("reduce", *CLUSTER, *words)
 
 
@@ -46,7 +49,7 @@ def test_a_table_and_files(reduce, tmp_path):
     assert [row["bytes"] for row in rows] == [str(size * MIB) for size in (4, 8, 16)] * 3
     assert (tmp_path / "a.svg").read_text().lstrip().startswith("<?xml")
     assert "16 Mi" in done.out
-    for name in ("bytes", "node ms", "host ms", "votes ms", "TEMPI ms", "alone ms", "speed-up", "done by"):
+    for name in ("bytes", "node µs", "host µs", "votes µs", "TEMPI µs", "alone µs", "speed-up", "done by"):
         assert any(text.startswith(f"{name}  ") for text in done.out.splitlines())
 
 
@@ -68,10 +71,11 @@ def test_one_rank_is_in_the_table_and_not_in_the_figure(reduce, tmp_path):
     [
         (["--bytes", "12"], 2, "12 is not a multiple of 8"),
         (["--bytes", "64MiB"], 2, "64MiB is neither a list"),
-        (["--bytes", "17179869184"], 2, "numbers from 1 to 17179869176 are possible"),
-        (["--nodes", "1048576"], 1, "2097152 ranks: at most"),
+        (["--bytes", "17179869184"], 2, "numbers from 1 to 17,179,869,176 are possible"),
+        (["--nodes", "262144"], 1, "524,288 ranks: at most"),
         (["--profile", "nvidia-h200-openmpi-4.1.6-lost"], 1, "there is no profile"),
-        (["--profile", "summit"], 1, "no term reduce.other_gpu: measure the machine again"),
+        (["--profile", "summit"], 1, "no term reduce.other_gpu. Use --profile with one of nvidia-h200"),
+        (["--profile", "host.fit"], 1, "tempi measure on a machine with GPUs"),
         (["--plot", "a.txt"], 1, "a plot is a .png or .svg file"),
     ],
 )
@@ -93,9 +97,9 @@ def test_the_table_fits_80_columns_and_no_number_is_divided():
     }
     row = ReductionRow(32768, 262144, 1000 * MIB, "library", **times, speedup=3121.0)
     console = Console(width=80, file=io.StringIO())
-    console.print(table_of_reductions([row], "a title"))
+    console.print(table_of_reductions([row]))
     lines = console.file.getvalue().splitlines()
-    shown = ("32768", "262144", "1000 Mi", "14.5", "112.3", "0.3312", "127.2", "45,241", "3,121", "library")
+    shown = ("32768", "262144", "1000 Mi", "14,497", "112,345", "331.2", "127,173", "45,241,222", "3,121", "library")
     assert any(all(word in text for word in shown) for text in lines)
     assert "…" not in console.file.getvalue()
     assert len(legend_of_reductions([row]).columns) == 2

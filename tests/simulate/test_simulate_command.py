@@ -70,6 +70,39 @@ def test_a_library_that_cannot_is_left_out_with_its_reason(simulate):
     assert "The time without TEMPI is not simulated: the MPI library of the profile is not CUDA-aware" in done.out
 
 
+def test_the_title_names_the_profile_and_a_single_rank(simulate):
+    done = simulate("halo", "--nodes", "1", "--ranks-per-node", "1", "--quantities", "1", "--size", "32")
+    assert done.code == 0, done.text
+    lines = done.out.splitlines()
+    assert lines[0].startswith("halo exchange, 32x32x32 cells on each rank, radius 3, 1 array of 8-byte elements")
+    assert lines[1:3] == ["network fat-tree, 1 rank on each node", "profile nvidia-h200-openmpi-5.0.7-cuda"]
+
+
+@pytest.mark.parametrize("words", [("halo", "--nodes", "1,2", *SMALL), ("halo", "--size", "1000000000")])
+def test_a_progress_bar_leaves_no_empty_line(simulate, words):
+    done = simulate(*words)
+    assert not done.out.startswith("\n")
+    assert not done.err.startswith("\n")
+    assert not done.out.endswith("\n\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"hello", "it is not JSON, line 1"),
+        (b"{}", "it has no events of TEMPI"),
+        (b"\xff\xfe", "it is not a text file"),
+    ],
+)
+def test_a_file_that_is_no_timeline_is_named_with_what_to_do(simulate, tmp_path, text, told):
+    (tmp_path / "a.json").write_bytes(text)
+    done = simulate("trace", "a.json")
+    assert done.code == 1
+    (only,) = done.err.splitlines()
+    assert only.startswith(f"Error: a.json is not a timeline of TEMPI: {told}")
+    assert "tempi run -o trace=run.json" in only
+
+
 def test_a_timeline_that_is_not_there_is_one_line(simulate):
     done = simulate("trace", "none.json")
     assert done.code == 1
@@ -104,7 +137,7 @@ def rows_of_two(rows):
 def test_the_columns_of_a_table_are_explained_below_it(simulate):
     done = simulate("halo", "--nodes", "1", *SMALL)
     assert done.code == 0, done.text
-    for name in ("grid", "cells a rank", "MB a rank", "off node", "TEMPI ms", "alone ms", "speed-up", "strategies"):
+    for name in ("grid", "cells a rank", "MB a rank", "off node", "TEMPI µs", "alone µs", "speed-up", "strategies"):
         assert any(line.startswith(f"{name}  ") for line in done.out.splitlines())
 
 
@@ -115,11 +148,13 @@ def test_the_columns_of_a_table_are_explained_below_it(simulate):
         (["--network", "torus"], 1, "there is no network torus"),
         (["--profile", "none.json"], 1, "none.json cannot be read"),
         (["--nodes", "0"], 2, "numbers from 1 to"),
-        (["--nodes", "4..2"], 2, "4..2 is neither a list"),
+        (["--nodes", "4..2"], 2, "4..2: a range begins with its smaller number, such as 2..4"),
+        (["--nodes", "1..99999999"], 2, "1..99999999: numbers from 1 to 262,144 are possible"),
+        (["--nodes", "1.."], 2, "1.. is neither a list"),
         (["--size", "4x4"], 2, "4x4 is neither a number such as 256"),
         (["--size", "9" * 30], 2, "along an axis are possible"),
-        (["--size", "1000000000"], 1, "the arrays of a rank take"),
-        (["--nodes", "1048576"], 1, "6291456 ranks: at most"),
+        (["--size", "1000000000"], 1, "the arrays of a rank take more than 1,024 TiB"),
+        (["--nodes", "262144"], 1, "1,572,864 ranks: at most"),
         (["--size", "²"], 2, "is neither a number such as 256"),
         (["--size", "2"], 1, "each rank needs at least 3"),
         (["--dims", "2x2x2"], 1, "--dims is a grid of 8 ranks, but the job has 6"),
@@ -127,7 +162,7 @@ def test_the_columns_of_a_table_are_explained_below_it(simulate):
         (["--csv", "none/a.csv"], 1, "none/a.csv cannot be written"),
         (["--json", "none/a.json"], 1, "none/a.json cannot be written"),
         (["--memory", "host", "--way", "pack"], 1, "--way pack is for GPU memory only"),
-        (["--memory", "host"], 1, "host memory to"),
+        (["--memory", "host"], 1, "run tempi measure on this machine"),
         (["--noise", "3"], 2, "0<=x<=2"),
     ],
 )  # fmt: skip
@@ -143,9 +178,9 @@ def test_errors_are_one_line(simulate, words, code, told):
 def test_the_table_fits_80_columns_and_no_number_is_divided():
     done = halo_rows(64, 384, "8x8x6", "256x128x64")
     console = Console(width=80, file=io.StringIO())
-    console.print(table_of(done, "a title"))
+    console.print(table_of(done))
     lines = console.file.getvalue().splitlines()
-    assert any(all(word in line for word in ("384", "256x128x64", "45,241", "3,121")) for line in lines)
+    assert any(all(word in line for word in ("384", "256x128x64", "14,497", "45,241,222", "3,121")) for line in lines)
     assert "…" not in console.file.getvalue()
 
 

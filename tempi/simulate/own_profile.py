@@ -1,0 +1,32 @@
+"""The profile of this machine: the default for messages of host memory."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from tempi import _native
+from tempi._library import options
+
+
+def own_profile() -> Path | None:
+    """The .fit file of the option TEMPI_PROFILE, or else the newest one that was measured on this host.
+
+    A rank chooses among the profiles of its host by the MPI library, too (``src/model/profile.cpp``). A
+    simulation has no MPI library.
+    """
+    chosen = next(row.value for row in options() if row.name == "PROFILE")
+    if chosen != "auto":
+        return None if chosen == "none" else Path(chosen)
+    folder = _native.cache_folder()
+    files = Path(folder).glob("*.fit") if folder else ()
+    newest_first = sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)
+    return next((path for path in newest_first if _is_of_this_host(path)), None)
+
+
+def _is_of_this_host(path: Path) -> bool:
+    try:
+        fit = _native.read_fit(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return fit.machine().get("host") == socket.gethostname()
