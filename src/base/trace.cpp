@@ -216,8 +216,8 @@ void finish() noexcept {
   write_and_leave(*timeline);
 }
 
-void note_send(int peer, SentAs arrow) noexcept {
-  if (arrow.number == 0) return;
+void note_send(int peer, std::uint64_t arrow) noexcept {
+  if (arrow == 0) return;
   const Span span("start send", {.peer = peer, .sent_as = arrow});
 }
 

@@ -12,13 +12,6 @@
 
 namespace tempi::trace {
 
-// The begin of the arrow from the send of a message to its receive, if TEMPI handles both. Both processes compute the
-// number of the arrow; 0: it has none. There are two possible numbers if the sender does not know whether the receive
-// has MPI_ANY_TAG.
-struct SentAs {
-  std::uint64_t number = 0, other = 0;
-};
-
 // Attributes of a span; texts must live for ever.
 struct Details {
   std::int64_t bytes = -1;  // negative: not given
@@ -27,17 +20,17 @@ struct Details {
   std::int64_t peer = -1;  // rank in MPI_COMM_WORLD
   std::int64_t blocks = -1, touched = -1, pages = -1, is_indexed = -1;
   const char* memory = nullptr;  // "host" or "GPU"
-  SentAs sent_as{};
-  std::uint64_t received_as = 0;
+  // The arrow from the send of a message to its receive, if TEMPI handles both; 0: none.
+  std::uint64_t sent_as = 0, received_as = 0;
 };
 
-// Computes the number of an arrow from values that identify the message within the job.
+// Computes the number of an arrow from values that identify the message within the job: both processes know them.
 std::uint64_t arrow_number(std::initializer_list<std::uint64_t> parts) noexcept;
 
 extern std::atomic<bool> is_on;
 
 // Into the timeline: the begin of a message's arrow. `peer`: rank in MPI_COMM_WORLD.
-void note_send(int peer, SentAs arrow) noexcept;
+void note_send(int peer, std::uint64_t arrow) noexcept;
 
 class Span {
  public:

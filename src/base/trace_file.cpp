@@ -115,9 +115,7 @@ void TraceFile::add(const Event& event, int thread) {
   text_ += ",\n{\"ph\":\"X\",\"cat\":\"tempi\",\"name\":" + quoted(event.name) +
            ",\"ts\":" + microseconds(event.begin_ns) + ",\"dur\":" + microseconds(event.duration_ns) + "," +
            place(thread) + ",\"args\":{" + arguments(event.details) + "}}";
-  for (const std::uint64_t number : {event.details.sent_as.number, event.details.sent_as.other}) {
-    if (number != 0) add_arrow(R"("ph":"s")", number, event, thread);
-  }
+  if (event.details.sent_as != 0) add_arrow(R"("ph":"s")", event.details.sent_as, event, thread);
   if (event.details.received_as != 0) add_arrow(R"("ph":"f","bp":"e")", event.details.received_as, event, thread);
   if (text_.size() >= kFlushBytes) flush();
 }

@@ -6,6 +6,7 @@
 #include "base/recycled.hpp"
 #include "base/trace.hpp"
 #include "collective/agreement.hpp"
+#include "collective/blocks.hpp"
 #include "collective/own_block.hpp"
 #include "collective/stage.hpp"
 #include "device/host_pages.hpp"
@@ -61,9 +62,9 @@ class Staged final : public message::CompletionHook {
 
   int tell(Handle, int code) noexcept override { return collective::tell(code, owner_, owned_by_); }
 
-  // `copied`: bytes of a process's own block.
-  void count(Function function, std::int64_t copied) const noexcept {
-    std::int64_t bytes = copied;
+  // `copied`: bytes of a process's own block. `passed_on`: bytes of the call if no argument is staged.
+  void count(Function function, std::int64_t copied, std::int64_t passed_on) const noexcept {
+    std::int64_t bytes = any() ? copied : copied + passed_on;
     for (const auto& one : arguments_) bytes += one ? one->bytes() : 0;
     const Outcome unstaged = copied > 0 ? message::outcome_of(message::Strategy::host) : Outcome::passed_to_library;
     count_call(function, any() ? message::outcome_of(arguments_.front()->strategy()) : unstaged,
@@ -91,6 +92,18 @@ class Staged final : public message::CompletionHook {
   std::array<std::optional<BlockTypes>, 2> types_{};
   std::size_t n_ = 0, n_types_ = 0;
 };
+
+// The bytes of both ends, for a report of a call that is passed on. 0 without a report, which is the only reader.
+std::int64_t reported_bytes(const Ends& ends) noexcept try {
+  std::int64_t bytes = 0;
+  for (const Argument* const one : {&ends.out, &ends.in, &ends.compared}) {
+    if (!flag(Option::REPORT) || !one->is_sound()) continue;
+    Blocks(*one, comm_null()).each([&](const Block& block) { bytes += block.role.any() ? block.bytes() : 0; });
+  }
+  return bytes;
+} catch (...) {
+  return 0;  // the library gets the call, and tells the error
+}
 
 void throw_failure(Message& message) {
   if (message.failure) throw Error(*message.failure);
@@ -160,7 +173,7 @@ int carry_out(const Call& call, Ends& ends, device::Device* device, Library libr
                       compared = staged->add(ends.compared, *message, device);
   const auto given_call = [&] { return library(out, in, compared); };
   device::throw_failed_wait();
-  staged->count(call.function, copied);
+  staged->count(call.function, copied, staged->any() ? 0 : reported_bytes(ends));
   if (!staged->any()) return given_call();
   if (call.lifetime != message::Lifetime::programs) {
     message::pack_all_of(*message);
@@ -209,9 +222,17 @@ void come_after_streams(const Ends& ends, device::Device* device) {
 }
 
 // Only a report counts calls that need no look: else they do not come here (transfer/no_gpu.hpp).
-int call_unseen(const Call& call, const Ends& ends, Library library) {
-  if (flag(Option::REPORT) && active()) count_call(call.function, Outcome::passed_to_library);
-  return call_untouched(ends, library);
+int call_unseen(const Call& call, const Ends& arguments, DescribeAlone describe, Library library) {
+  if (!flag(Option::REPORT) || !active()) return call_untouched(arguments, library);
+  Ends ends = arguments;
+  try {
+    describe(ends);
+  } catch (const Refused& refused) {
+    if (call.owner == Owner::comm) return refused.code;
+  } catch (...) {  // the library gets the call, and tells the error
+  }
+  count_call(call.function, Outcome::passed_to_library, static_cast<std::uint64_t>(reported_bytes(ends)));
+  return call_untouched(arguments, library);
 }
 
 // False: all is the library's.
@@ -263,7 +284,7 @@ int run_alone(const Call& call, const Ends& arguments, DescribeAlone describe, L
   device::Device* const device = active() ? device::current() : nullptr;
   if (message::is_switched_off()) come_after_streams(arguments, device);
   const int code = may_be_ours(call, device) ? run_described(call, arguments, describe, device, library)
-                                             : call_unseen(call, arguments, library);
+                                             : call_unseen(call, arguments, describe, library);
   return call.waits() ? tended(code) : code;
 }
 

@@ -1,8 +1,10 @@
 // MPI-4.1, 3.7.3 to 3.9: completion of requests, and starting persistent ones.
 #include "request/completion.hpp"
 
+#include "base/counters.hpp"
 #include "call/call_forms.hpp"
 #include "interpose/entry.hpp"
+#include "mpi/active.hpp"
 #include "request/progress.hpp"
 #include "request/start.hpp"
 
@@ -12,10 +14,20 @@ namespace tempi::interpose {
 #define TEMPI_COMPLETION(name, parameters, call) \
   TEMPI_ENTRY(name, parameters, guarded_and_tended(comm_world(), [&] { return call; }))
 
+// The function that made a request has a row with its outcome: the row of the starts has none.
+void count_starts(int count) {
+  for (int i = 0; active() && i < count; ++i) count_call(Function::MPI_Start, Outcome::started);
+}
+
 // These complete no message, and starting pending sends here would split packs that share a launch.
-TEMPI_ENTRY(MPI_Start, (void* request), guarded(comm_world(), [&] { return start(real, request); }))
-TEMPI_ENTRY(MPI_Startall, (int count, void* requests),
-            guarded(comm_world(), [&] { return start_all(real, count, requests); }))
+TEMPI_ENTRY(MPI_Start, (void* request), guarded(comm_world(), [&] {
+              count_starts(1);
+              return start(real, request);
+            }))
+TEMPI_ENTRY(MPI_Startall, (int count, void* requests), guarded(comm_world(), [&] {
+              count_starts(count);
+              return start_all(real, count, requests);
+            }))
 
 TEMPI_COMPLETION(MPI_Wait, (void* request, MPI_Status* status),
                  is_idle() ? real.MPI_Wait(request, status) : wait(real, request, status))

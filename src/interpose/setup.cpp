@@ -21,9 +21,9 @@ const Real& before(const Real& real) {
 }
 
 int begun(int code, World world) {
-  if (code != MPI_SUCCESS || !active()) return code;
+  if (code != MPI_SUCCESS) return code;
   begin(world);
-  begin_report();
+  if (active()) begin_report();
   return code;
 }
 

@@ -70,8 +70,8 @@ int complain_too_small(const Real& real, const PackCall& call) {
   return code != MPI_SUCCESS || question.position == 0 ? code : raise(call.comm, MPI_ERR_TRUNCATE);
 }
 
-int pass_on(const Real& real, PackCall& call, Outcome why) {
-  count_call(function_of(call), why);
+int pass_on(const Real& real, PackCall& call, Outcome why, std::int64_t bytes = 0) {
+  count_call(function_of(call), why, static_cast<std::uint64_t>(bytes));
   return call_library(real, call);
 }
 
@@ -216,7 +216,8 @@ int pack_on_host(const Real& real, PackCall& call, const KnownType& type, const 
                  device::Device* device) {
   const Switches& wanted = switches();
   const auto move_by = [&](pack::Packer packer) -> int {
-    if (packer == pack::Packer::librarys) return pass_on(real, call, Outcome::passed_to_library);
+    if (packer == pack::Packer::librarys)
+      return pass_on(real, call, Outcome::passed_to_library, call.count * type.size());
     if (has_moved_at_once(wanted, call, type)) return MPI_SUCCESS;
     return located != nullptr ? handle_and_count(real, call, type, *located, device) : handle_on_host(real, call, type);
   };

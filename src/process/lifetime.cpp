@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <string>
 
+#include "base/launcher.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/trace.hpp"
@@ -72,6 +73,7 @@ void forget_handles() noexcept {
 }  // namespace
 
 void begin(World world) noexcept {
+  if (flag(Option::DISABLE)) log_on_node(LogLevel::info, "TEMPI is off in this job: TEMPI_DISABLE is set");
   if (!active()) return;
   ++n_up;
   if (world == World::yes) {

@@ -85,7 +85,7 @@ using UndecidedPtr = std::shared_ptr<Undecided>;
 // The answer to note().
 struct Noted {
   UndecidedPtr undecided{};           // of the receive
-  trace::SentAs sent_as{};            // of the send, in the timeline
+  std::uint64_t sent_as = 0;          // of the send, in the timeline
   std::uint64_t arrow = 0;            // of the receive, in the timeline; 0: none
   std::uint64_t comm = 0, order = 0;  // for note_request(); only the transport reads them
   void* queue = nullptr;

@@ -39,6 +39,11 @@ def test_it_says_that_it_is_on(pack_types):
     assert re.findall(r"TEMPI is on in this job, by (\S+) \(transports: ipc\)", text) == [str(shim.path())]
 
 
+def test_it_says_that_it_is_off(pack_types):
+    text = mpirun(2, pack_types, shim.preloaded(TEMPI_LOG="info", TEMPI_DISABLE="1")).text
+    assert re.findall(r"TEMPI is .*", text) == ["TEMPI is off in this job: TEMPI_DISABLE is set"]
+
+
 def test_two_ranks_exchange_the_same_bytes(pack_types):
     without = mpirun(2, pack_types, shim.clean_environment())
     assert mpirun(2, pack_types, shim.preloaded()).out == without.out

@@ -148,6 +148,16 @@ for _ in range(40):
 comm.Send([a, 1, column], MPI.PROC_NULL)
 comm.Bcast([a, 64, MPI.DOUBLE])
 comm.Allreduce(MPI.IN_PLACE, [a, 64, MPI.DOUBLE])
+comm.Alltoall(a[:4], a[4:])
+window = MPI.Win.Create(a, comm=comm)
+window.Fence()
+window.Put([a, 1, column], peer)
+window.Fence()
+window.Free()
+pair = [comm.Recv_init([a, 1, column], peer), comm.Send_init([a, 1, column], peer)]
+for _ in range(3):
+    MPI.Prequest.Startall(pair)
+    MPI.Request.Waitall(pair)
 """
 
 
@@ -163,5 +173,11 @@ def test_every_call_that_is_seen_is_listed(tmp_path, device):
     )
     counts = {name: (int(calls), int(size)) for name, calls, size in rows}
     assert counts["MPI_Isend"] == counts["MPI_Irecv"] == (80, 80 * 64)
-    assert counts["MPI_Bcast"][0] == 2
+    assert counts["MPI_Bcast"] == (2, 2 * 512)
+    assert counts["MPI_Allreduce"] == (2, 2 * 512)  # in place: one buffer
+    assert counts["MPI_Alltoall"] == (2, 2 * 2 * 256)
+    assert counts["MPI_Put"] == (2, 2 * 64)
+    assert counts["MPI_Recv_init"] == counts["MPI_Send_init"] == (2, 2 * 64)
+    (starts,) = re.findall(r"^tempi: MPI_Start +starts of persistent requests\S* .* (\d+) +0$", done.text, re.MULTILINE)
+    assert int(starts) == 2 * 3 * 2
     assert counts["MPI_Send"] == (2, 0)  # to MPI_PROC_NULL mpi4py sends nothing

@@ -32,7 +32,7 @@ PATHS = {
 }
 BY_GPU = frozenset(("oneshot", "staged", "device"))
 LEAST_BY_DEVICE = 48 << 10  # bytes: without a profile, such messages go to a CUDA-aware library in device memory
-NOT_MESSAGES = ("MPI_Type_commit", "MPI_Pack", "MPI_Unpack")
+NOT_MESSAGES = ("MPI_Type_commit", "MPI_Pack", "MPI_Unpack", "MPI_Start")
 LAUNCHES = ("GPU", "kernel launches")
 PUBLISHED = ("direct", "published: a receive that the sender may write into")
 

@@ -122,19 +122,19 @@ std::uint64_t Matcher::arrow_of(int source, int target, int tag, std::uint64_t n
   return id != 0 ? trace::arrow_number({id, number(source), number(target), number(tag), n}) : 0;
 }
 
-// The receiver knows the message by its tag, or by its place among those of all tags.
-trace::SentAs Matcher::arrow_of(const Sent& sent, int tag) const {
-  if (!trace::is_on.load(std::memory_order_relaxed) || sent.rank < 0) return {};
-  const std::uint64_t of_tag = arrow_of(own_rank_, sent.rank, tag, sent.n),
-                      of_all = arrow_of(own_rank_, sent.rank, MPI_ANY_TAG, *sent.n_of_all_tags);
-  if (sent.receiver == nullptr) return {of_tag, of_all};
-  const bool has_all = sent.receiver->find({id_for(sent.rank), own_rank_, ipc::kAllTags}) != nullptr;
-  return {has_all ? of_all : of_tag};
+// The receiver knows the message by its number among those of its tag or, if it has a match queue for MPI_ANY_TAG, among
+// those of all tags.
+std::uint64_t Matcher::arrow_of(const Sent& sent, int tag) const {
+  if (!trace::is_on.load(std::memory_order_relaxed) || sent.rank < 0) return 0;
+  const bool has_all =
+      sent.receiver != nullptr && sent.receiver->find({id_for(sent.rank), own_rank_, ipc::kAllTags}) != nullptr;
+  return has_all ? arrow_of(own_rank_, sent.rank, MPI_ANY_TAG, *sent.n_of_all_tags)
+                 : arrow_of(own_rank_, sent.rank, tag, sent.n);
 }
 
-trace::SentAs Matcher::note_send(int peer, int tag) {
+std::uint64_t Matcher::note_send(int peer, int tag) {
   const Sent* const sent = count_send(peer, tag);
-  return sent != nullptr ? arrow_of(*sent, tag) : trace::SentAs{};
+  return sent != nullptr ? arrow_of(*sent, tag) : 0;
 }
 
 std::optional<SequencedSend> Matcher::place_send(int peer, int tag) {
@@ -211,7 +211,8 @@ Matcher::Place Matcher::place_counted(Received& received, int peer, int tag, boo
   place.n = received.number();
   if (place.n <= ipc::kMostNumber) place.match_queue = received.match_queue;
   const bool is_traced = trace::is_on.load(std::memory_order_relaxed) && !place.is_in_doubt && received.rank >= 0;
-  if (is_traced) place.arrow = arrow_of(received.rank, own_rank_, tag, received.n);
+  const bool is_known = tag >= 0 || received.match_queue != nullptr;  // to the sender, who numbers the arrow
+  if (is_traced && is_known) place.arrow = arrow_of(received.rank, own_rank_, tag, received.n);
   return place;
 }
 

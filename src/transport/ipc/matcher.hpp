@@ -115,7 +115,7 @@ class Matcher : public peer::Attachment {
 
   // note_send counts a send that will be packed. place_send counts a send that may be direct. If it returns nothing,
   // the send must be packed.
-  trace::SentAs note_send(int peer, int tag);
+  std::uint64_t note_send(int peer, int tag);
   std::optional<SequencedSend> place_send(int peer, int tag);
   // A receive that is about to be posted. A negative peer: from any source.
   struct Place {
@@ -226,7 +226,7 @@ class Matcher : public peer::Attachment {
   void look_for_receiver(Sent& sent) const;
   bool may_publish();
   std::uint64_t arrow_of(int source, int target, int tag, std::uint64_t n) const;
-  trace::SentAs arrow_of(const Sent& sent, int tag) const;
+  std::uint64_t arrow_of(const Sent& sent, int tag) const;
   // Null: there are too many peers and tags.
   Received* find_received(int peer, int tag);
   Place place_counted(Received& received, int peer, int tag, bool is_published);

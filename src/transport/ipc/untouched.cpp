@@ -28,13 +28,13 @@ Matcher* matcher_of_untouched(const Envelope& envelope) {
 
 struct NotedSend {
   std::uint64_t comm = 0;
-  trace::SentAs arrow{};
+  std::uint64_t arrow = 0;
 };
 
 NotedSend note_untouched_send(const Envelope& envelope, bool is_persistent) {
   Matcher* const all = matcher_of_untouched(envelope);
   if (all == nullptr) return {};
-  const trace::SentAs arrow = is_persistent ? trace::SentAs{} : all->note_send(envelope.peer, envelope.tag);
+  const std::uint64_t arrow = is_persistent ? 0 : all->note_send(envelope.peer, envelope.tag);
   settle(*all);
   return {all->name(), arrow};
 }
