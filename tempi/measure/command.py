@@ -3,121 +3,63 @@
 from __future__ import annotations
 
 import math
-import shlex
 import sys
-import time
-from collections.abc import Iterator
-from datetime import datetime, timezone
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tempi._library import options
-from tempi._version import __version__
 from tempi.cuda.gpus import gpus, use_gpu
 from tempi.figures import check_drawable
 from tempi.measure import ranks
-from tempi.measure.doubts import doubts, is_rough
+from tempi.measure.collecting import Limit, measured_profile
+from tempi.measure.doubts import is_rough
 from tempi.measure.plots import draw
 from tempi.measure.rank import Job, preloaded_meter, records
 from tempi.measure.tables import print_profile
 from tempi.measure.tune import tuned_here, tuned_profile
 from tempi.model.fitting import import_nnls
-from tempi.model.machine import Machine
-from tempi.model.measurement import Measurement
 from tempi.model.profile import (
     Profile,
     cache_directory,
     check_writable,
-    completed,
     fitted,
     json_text,
     read,
     write,
 )
-from tempi.model.profile_check import ProfileError, record
+from tempi.model.profile_check import ProfileError
 from tempi.run.environment import is_inside_job, local_rank
 from tempi.run.interrupts import Interruptible
-from tempi.run.records import Record, records_of
+from tempi.run.records import records_of
 
 DEFAULT_SECONDS, QUICK_SECONDS = 150.0, 20.0  # without the ranks' start and the fit
+LEAST_SECONDS, LEAST_QUICK_SECONDS = 30.0, 10.0  # less leaves more than half of the rows of a term out
 MOST_SECONDS = 1e6
 WIDTH_OF_FILES = 120
 GRACE_SECONDS = 90.0  # for the start, and for a measurement that cannot be cut short
 
 
-class Collected:
-    """The contents of a measurement's records."""
-
-    def __init__(self) -> None:
-        self.machine: Machine | None = None
-        self.n_rows = 0
-        self.rows: list[Measurement] = []
-        self.left_out = 0
-        self.failures: dict[tuple[str, str], int] = {}
-
-    def add(self, found: Record) -> None:
-        """Take in one record."""
-        if "machine" in found:
-            self.machine = record(Machine, found["machine"], "machine")
-            self.n_rows = found["rows"]
-        elif "row" in found:
-            self.rows.append(record(Measurement, found["row"], "row"))
-        elif "failed" in found:
-            key = (found["failed"], found["why"])
-            self.failures[key] = self.failures.get(key, 0) + 1
-        self.left_out += found.get("left_out", 0)
-
-    def notes(self) -> Iterator[str]:
-        """Rows that were not measured, for people."""
-        for (term, why), n in self.failures.items():
-            yield f"{term}: {n} row{'s' if n > 1 else ''} could not be measured: {why}"
-        if self.left_out:
-            yield f"{self.left_out} rows were left out: the time was up (--seconds)"
-
-
-def collect(found: Iterator[Record], seconds: float, console: Console) -> Collected:
-    """Take in all records, showing progress."""
-    collected = Collected()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]:.0f} s left at most"),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("starting", total=None, left=seconds)
-        for item in found:
-            collected.add(item)
-            about = item.get("row", {}).get("term", item.get("failed", "measuring"))
-            left = {"left": item["left_s"]} if "left_s" in item else {}
-            done = len(collected.rows) + sum(collected.failures.values())
-            progress.update(task, description=about, total=collected.n_rows, completed=done, **left)
-    return collected
-
-
-def measured_profile(found: Iterator[Record], seconds: float, target: Path, console: Console) -> Profile:
-    """The profile that the records make; failures are shown, and an earlier tuning stays."""
-    begun = time.monotonic()
-    collected = collect(found, seconds, console)
-    for note in collected.notes():
-        console.print(f"[yellow]{note}[/yellow]", highlight=False)
-    if collected.machine is None or not collected.rows:
-        raise RuntimeError("nothing was measured")
-    facts = {
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "tempi": __version__,
-        "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]),
-        "seconds": round(time.monotonic() - begun, 1),
-    }
-    return completed(fitted(collected.machine, facts, collected.rows, {}), target)
+def limit_of(seconds: float | None, quick: bool, *, is_short_allowed: bool) -> Limit:
+    """The time limit; UsageError if it is too short to measure every term."""
+    if seconds is None:
+        return Limit(QUICK_SECONDS, "20 s with --quick") if quick else Limit(DEFAULT_SECONDS, "150 s")
+    if math.isnan(seconds):
+        raise click.UsageError("--seconds nan is no time")
+    least = LEAST_QUICK_SECONDS if quick else LEAST_SECONDS
+    if seconds < least and not is_short_allowed:
+        raise click.UsageError(
+            f"--seconds {seconds:g} is too short: some terms would have few measurements, or none. Use at "
+            f"least {least:g} s{'' if quick else f', or --quick with at least {LEAST_QUICK_SECONDS:g} s'}"
+        )
+    return Limit(seconds, f"--seconds {seconds:g}")
 
 
 def measure_here(
-    quick: bool, device_messages: bool, seconds: float, target: Path, console: Console
-) -> Profile | None:
+    quick: bool, device_messages: bool, limit: Limit, target: Path, console: Console
+) -> tuple[Profile | None, list[str]]:
     """Measure with the ranks of the job that this process is one of; only rank 0 gets the profile."""
     if device_messages:
         use_gpu(local_rank())
@@ -125,12 +67,12 @@ def measure_here(
 
     if MPI.COMM_WORLD.size < 2:
         raise RuntimeError("this job has one rank, which has no peer: start two ranks")
-    found = records(Job(MPI.COMM_WORLD.Dup(), preloaded_meter(), quick, seconds, device_messages))
+    found = records(Job(MPI.COMM_WORLD.Dup(), preloaded_meter(), quick, limit.seconds, device_messages))
     if MPI.COMM_WORLD.rank == 0:
-        return measured_profile(found, seconds, target, console)
+        return measured_profile(found, limit, target, console)
     for _ in found:
         pass
-    return None
+    return None, []
 
 
 def save(profile: Profile, directory: Path, console: Console) -> None:
@@ -142,6 +84,12 @@ def save(profile: Profile, directory: Path, console: Console) -> None:
 def is_fake_device() -> bool:
     """True if the device is the one for tests."""
     return any(row.name == "DEVICE" and row.value == "fake" for row in options())
+
+
+def doubts_text(doubts: Sequence[str]) -> str:
+    """The doubts as lines below a sentence, for people."""
+    lines = "".join(f"\n  {line}" for line in doubts)
+    return f"some times are not reliable:{lines}"
 
 
 def check_first(target: Path, plot: Path | None) -> None:
@@ -159,15 +107,21 @@ def finish(
     console: Console,
     *,
     as_json: bool,
-    is_doubtful: bool = False,
+    doubts: Sequence[str] = (),
+    keep_anyway: bool = False,
 ) -> None:
-    """Show the fit, write the profile and draw it; a doubtful one is refused."""
+    """Show the fit, write the profile and draw it; a doubtful one only if it is to be kept anyway."""
     if as_json:
         click.echo(json_text(profile), nl=False)
     else:
         print_profile(profile, console)
-    if is_doubtful and (why := doubts(profile)):
-        raise RuntimeError(f"{why}: is this machine busy? The profile is not kept; --keep-anyway keeps it")
+    if doubts and not keep_anyway:
+        raise RuntimeError(
+            f"{doubts_text(doubts)}\nThe profile is not kept. Measure again while no other program runs on "
+            "this machine, and without --seconds or with a larger value. --keep-anyway keeps such a profile"
+        )
+    if doubts:
+        console.print(f"[yellow]{doubts_text(doubts)}[/yellow]", highlight=False, soft_wrap=True)
     if not as_json and is_rough(profile):
         console.print(
             "[yellow]Most of the times are rough: measure on a quiet machine, without --quick or with more "
@@ -198,7 +152,7 @@ def finish(
     "--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="Time limit of the measurement, in seconds."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON instead of tables.")
-@click.option("--keep-anyway", is_flag=True, help="Keep the profile even if its times vary too much.")
+@click.option("--keep-anyway", is_flag=True, help="Keep the profile even if its times are not reliable.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -248,9 +202,7 @@ def main(
     With --from, the command writes a profile only if --output is given.
     """
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, stderr=as_json)
-    budget = seconds or (QUICK_SECONDS if quick else DEFAULT_SECONDS)
-    if math.isnan(budget):
-        raise click.UsageError("--seconds nan is no time")
+    limit = limit_of(seconds, quick, is_short_allowed=tune or keep_anyway or source is not None)
     if tune and (hosts or device_messages):
         raise click.UsageError("--tune searches on one GPU: leave --hosts and --device-messages out")
     is_here = not (hosts or ranks_command or source)
@@ -269,22 +221,29 @@ def main(
             return
         target = output or cache_directory()
         check_first(target, plot)
+        doubts: list[str] = []
+        profile: Profile | None
         if is_inside_job() and tune:
-            profile = tuned_here(quick, budget, target, console)
+            profile = tuned_here(quick, limit.seconds, target, console)
         elif is_inside_job():
-            profile = measure_here(quick, device_messages, budget, target, console)
+            profile, doubts = measure_here(quick, device_messages, limit, target, console)
         else:
             command = ranks.command(
-                mpirun, hosts, ranks_command, budget, quick=quick, device_messages=device_messages, tune=tune
+                mpirun,
+                hosts,
+                ranks_command,
+                limit.seconds,
+                quick=quick,
+                device_messages=device_messages,
+                tune=tune,
             )
-            found = records_of(command, budget + GRACE_SECONDS)
-            profile = (
-                tuned_profile(found, target, console)
-                if tune
-                else measured_profile(found, budget, target, console)
-            )
+            found = records_of(command, limit.seconds + GRACE_SECONDS)
+            if tune:
+                profile = tuned_profile(found, target, console)
+            else:
+                profile, doubts = measured_profile(found, limit, target, console)
         if profile is not None:
-            finish(profile, target, plot, console, as_json=as_json, is_doubtful=not (keep_anyway or tune))
+            finish(profile, target, plot, console, as_json=as_json, doubts=doubts, keep_anyway=keep_anyway)
     except ProfileError as error:
         hint = " (--output DIR writes elsewhere)" if "written" in str(error) else ""
         raise click.ClickException(f"{error}{hint}") from error

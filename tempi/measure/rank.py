@@ -7,6 +7,7 @@ meanwhile: a rank that spins in MPI would take a core from those that are measur
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -135,7 +136,7 @@ def records(job: Job) -> Iterator[Record]:
     typed = typed_rows(wanted, job.quick)
     if job.comm.rank == 0:
         rows = [*messages, *local_rows(machine.has_gpu, job.quick), *typed]
-        yield {"machine": asdict(machine), "rows": len(rows)}
+        yield {"machine": asdict(machine), "rows": dict(Counter(row.term for row in rows))}
         yield from lead(job, rows, begun + job.seconds)
     else:
         for row in (*messages, *typed):
@@ -159,16 +160,16 @@ def node_of(comm: MPI.Intracomm) -> int:
 def lead(job: Job, rows: Sequence[Row], deadline: float) -> Iterator[Record]:
     """Rank 0: every row in its share of the time that is left; rows that come too late are counted."""
     weight_left = sum(row.weight for row in rows)
-    left_out = 0
+    left_out: Counter[str] = Counter()
     for row in rows:
         left = deadline - time.monotonic()
         if left > 0:
             yield measure_row(job, row, left * row.weight / weight_left) | {"left_s": left}
         else:
-            left_out += 1
+            left_out[row.term] += 1
             dismiss(job, row)
         weight_left -= row.weight
-    yield {"left_out": left_out}
+    yield {"left_out": dict(left_out)}
 
 
 def measure_row(job: Job, row: Row, seconds: float) -> Record:

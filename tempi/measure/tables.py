@@ -20,7 +20,7 @@ MEANINGS = {
     "rows": "number of measurements of the term",
     "with\nflag": "number of doubtful measurements among them; the reasons are below",
     "lines": "number of straight lines that fit the time, one for each range of sizes",
-    "latency\nus": "time of the smallest sizes, without the time for bytes and blocks, in microseconds",
+    "latency\nµs": "time of the smallest sizes, without the time for bytes and blocks, in microseconds",
     "most\nGB/s": "bandwidth of the largest sizes, without the time for blocks, in 10^9 bytes a second",
     "error": "difference of the fit and a measurement, relative to the measurement: the median",
     "90th": "the same difference: the 90th percentile",
@@ -35,8 +35,12 @@ def _percent(part: float | None) -> str:
 def _rate(segment: Segment) -> str:
     if not segment.per_byte:
         return ""
-    rate = 1e-9 / segment.per_byte
-    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.3g}"
+    return _number(1e-9 / segment.per_byte)
+
+
+def _number(value: float) -> str:
+    """Three digits or more, and never an exponent."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" if value >= 1e-3 else "0"
 
 
 def term_table(profile: Profile) -> Table:
@@ -56,7 +60,7 @@ def term_table(profile: Profile) -> Table:
             str(len(rows)),
             str(sum(bool(row.flags) for row in rows) or ""),
             str(len(term.segments)),
-            f"{1e6 * term.segments[0].latency:.3g}",
+            _number(1e6 * term.segments[0].latency),
             _rate(term.segments[-1]),
             _percent(found.median if found else None),
             _percent(found.p90 if found else None),

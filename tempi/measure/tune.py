@@ -38,9 +38,9 @@ MEANINGS_OF_KNOBS = {
 MEANINGS_OF_CLASSES = {
     "class": "the kind of transfer",
     "cases": "number of transfers",
-    "default us": "time with the defaults in microseconds, on average",
-    "chosen us": "time with the chosen values in microseconds, on average",
-    "time": "chosen us / default us",
+    "default µs": "time with the defaults in microseconds, on average",
+    "chosen µs": "time with the chosen values in microseconds, on average",
+    "time": "chosen µs / default µs",
 }
 
 

@@ -36,7 +36,7 @@ def test_a_measurement_becomes_a_profile_and_a_table(environment, tmp_path):
     segment = profile.terms["pack.device"].segments[0]
     assert segment.latency == pytest.approx(7e-6, rel=0.02)
     assert segment.per_block == pytest.approx(1e-10, rel=0.02)
-    for words in ("pack.oneshot", "3 rows were left out", "a made-up reason", str(tmp_path / "cache")):
+    for words in ("pack.oneshot", "3 of 921 rows were left out", "a made-up reason", str(tmp_path / "cache")):
         assert words in done.out
     assert "\x1b" not in done.out
 
@@ -44,7 +44,7 @@ def test_a_measurement_becomes_a_profile_and_a_table(environment, tmp_path):
 def test_the_columns_of_the_table_are_explained_below_it(environment):
     done = run(STAND_IN_COMMAND, environment)
     assert done.code == 0, done.text
-    for name in ("term", "rows", "with flag", "lines", "latency us", "most GB/s", "error", "90th", "half grid"):
+    for name in ("term", "rows", "with flag", "lines", "latency µs", "most GB/s", "error", "90th", "half grid"):
         assert any(line.startswith(f"{name}  ") for line in done.out.splitlines())
 
 
@@ -56,6 +56,7 @@ def test_the_table_fits_80_columns_and_no_number_is_divided():
     assert "…" not in shown
     assert all(any(line.split()[:1] == [name] for line in shown.splitlines()) for name in profile.terms)
     assert "1,775" in shown
+    assert not re.search(r"\de[+-]\d", shown)
 
 
 def test_output_and_plot_go_where_they_are_wanted(environment, tmp_path):
@@ -129,6 +130,43 @@ def test_a_profile_of_a_busy_machine_is_kept_only_if_asked_for(environment, tmp_
     assert not list(tmp_path.glob("cache/*"))
     assert run([*STAND_IN_COMMAND, "--keep-anyway"], busy).code == 0
     assert only_profile(tmp_path / "cache").terms
+
+
+def test_one_term_of_time_slices_is_told_and_the_profile_is_kept_only_if_asked_for(environment, tmp_path):
+    """Beside spinning processes, messages take a time slice each. Their times vary little, and the fit is good."""
+    busy = environment | {"STAND_IN_BUSY_TERM": "message.host.same_node"}
+    done = run([*STAND_IN_COMMAND, "--quick"], busy)
+    assert done.code == 1, done.text
+    told = [line for line in done.err.splitlines() if line.startswith("  ")]
+    assert [line.partition(":")[0].strip() for line in told] == ["message.host.same_node"]
+    assert "takes 4,00" in told[0]
+    assert "--keep-anyway" in done.err
+    assert not list(tmp_path.glob("cache/*"))
+    kept = run([*STAND_IN_COMMAND, "--quick", "--keep-anyway"], busy)
+    assert kept.code == 0, kept.text
+    assert "takes 4,00" in kept.out
+    assert only_profile(tmp_path / "cache").terms
+
+
+@pytest.mark.parametrize("seconds", ["0.1", "5"])
+def test_a_time_in_which_nothing_can_be_measured_is_refused(environment, tmp_path, seconds):
+    done = run([*STAND_IN_COMMAND, "--quick", "--seconds", seconds], environment)
+    assert done.code == 2, done.text
+    assert f"--seconds {seconds} is too short" in done.err
+    assert "Use at least 10 s" in done.err
+    assert not list(tmp_path.glob("cache/*"))
+    assert "or --quick with at least 10 s" in run([*STAND_IN_COMMAND, "--seconds", seconds], environment).err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "limit"),
+    [(["--quick"], "20 s with --quick"), ([], "150 s"), (["--seconds", "77"], "--seconds 77")],
+)
+def test_rows_that_are_left_out_are_told_with_the_limit_that_applied(environment, arguments, limit):
+    done = run([*STAND_IN_COMMAND, *arguments], environment)
+    assert done.code == 0, done.text
+    assert f"The time limit ({limit}) ended the measurement: 3 of 921 rows were left out" in done.out
+    assert re.search(r"^  pack\.library: 3 of \d+ rows$", done.out, re.MULTILINE)
 
 
 def test_device_messages_need_a_gpu(environment):

@@ -30,7 +30,7 @@ def measured(tmp_path_factory):
     environment = shim.clean_environment() | {"TEMPI_CACHE_DIR": str(cache), "TEMPI_DEVICE": "fake"}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(cache)  # not the source tree, which has no built module
-        done = run([*MEASURE, "--seconds", "1"], environment)
+        done = run([*MEASURE, "--keep-anyway", "--seconds", "1"], environment)
     assert done.code == 0, done.text
     return cache
 

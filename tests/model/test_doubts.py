@@ -1,0 +1,84 @@
+"""Which profiles are refused: the rows and the fit of each term, and its small transfers."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from profiles import FACTS, MACHINE, measured, table
+
+from tempi.measure.collecting import Collected, Limit
+from tempi.measure.doubts import doubts
+from tempi.model.features import Features
+from tempi.model.measurement import by_term
+from tempi.model.profile import fitted, read
+from tempi.model.terms import Segment, Term
+
+SHIPPED = sorted((Path(__file__).resolve().parents[2] / "perfmodel" / "machines").glob("*.json"))
+SIZES = [64 << (2 * power) for power in range(10)]
+SLICE_S = 4e-3
+
+
+def message_rows(seconds_of, term="message.host.same_node"):
+    return [measured(Features(size), seconds_of(i, size), term) for i, size in enumerate(SIZES)]
+
+
+def quiet(_, size):
+    return 5e-7 + 1e-10 * size
+
+
+def doubts_of(*tables, planned=None):
+    quiet_rows = table(Term((Segment(0, 7e-6, 1e-12, 1e-11, 1e-12, 1e-10),)))
+    rows = [row for rows in (quiet_rows, *tables) for row in rows]
+    return doubts(fitted(MACHINE, FACTS, rows, {}), planned or {})
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_the_profiles_that_come_with_tempi_are_not_doubted(path):
+    profile = read(path)
+    assert doubts(profile, {name: len(rows) for name, rows in by_term(profile.tables).items()}) == []
+
+
+def test_a_quiet_machine_is_not_doubted():
+    assert doubts_of(message_rows(quiet)) == []
+
+
+def test_steady_times_of_a_time_slice_are_doubted_although_they_fit_well():
+    """Two ranks that spin on busy cores take turns: every message takes a time slice, with little variation."""
+    (doubt,) = doubts_of(message_rows(lambda _, size: SLICE_S + 1e-10 * size))
+    assert doubt.startswith("message.host.same_node: a transfer of at most 4 KiB takes 4,000 µs.")
+
+
+def test_a_network_may_be_slow():
+    assert doubts_of(message_rows(lambda _, size: SLICE_S + 1e-10 * size, "message.host.other_node")) == []
+
+
+def test_one_term_that_varies_is_doubted_among_many_rows_that_do_not():
+    rows = message_rows(quiet)
+    (doubt,) = doubts_of([replace(row, high_s=3 * row.median_s) for row in rows[:6]] + rows[6:])
+    assert doubt == "message.host.same_node: 6 of 10 rows vary too much from sample to sample"
+
+
+def test_a_term_with_two_rows_of_a_time_slice_is_doubted():
+    (doubt,) = doubts_of(message_rows(lambda i, size: SLICE_S if i in (4, 6) else quiet(i, size)))
+    assert doubt.startswith("message.host.same_node: the fit differs from a tenth of the measurements by 9")
+
+
+def test_halves_that_do_not_predict_each_other_are_doubted():
+    """Every second row takes a time slice: the fit of all rows alone does not show it."""
+    (doubt,) = doubts_of(message_rows(lambda i, size: SLICE_S if i % 2 and i > 3 else quiet(i, size)))
+    assert doubt.startswith("message.host.same_node: ")
+
+
+def test_a_term_that_lacks_most_of_its_rows_is_doubted():
+    (doubt,) = doubts_of(message_rows(quiet), planned={"message.host.same_node": 21})
+    assert doubt == "message.host.same_node: only 10 of 21 rows were measured before the time limit"
+    assert doubts_of(message_rows(quiet), planned={"message.host.same_node": 20}) == []
+
+
+def test_rows_that_are_left_out_are_named_by_their_term_and_the_limit():
+    collected = Collected()
+    collected.add({"machine": vars(MACHINE), "rows": {"pack.host": 4, "unpack.host": 4}})
+    collected.add({"left_out": {"pack.host": 1, "unpack.host": 4}})
+    told = list(collected.notes(Limit(20.0, "20 s with --quick")))
+    assert told[0].startswith("The time limit (20 s with --quick) ended the measurement: 5 of 8 rows were left out.")
+    assert told[1:] == ["  pack.host: 1 of 4 rows", "  unpack.host: all 4 rows"]
