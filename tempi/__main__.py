@@ -49,7 +49,10 @@ def lib_command(abi: str | None, proxy: bool) -> None:
 @click.option("--all", "with_all", is_flag=True, help="Also show the options for tests.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info_command(with_all: bool, as_json: bool) -> None:
-    """Show the build, the MPI library, the GPUs and the options."""
+    """Show the build, the MPI library, the GPUs and the options.
+
+    The command also shows the profile that predicts messages on this machine.
+    """
     from tempi.info import print_info
 
     try:

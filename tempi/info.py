@@ -1,4 +1,4 @@
-"""``python -m tempi info``: the build, the MPI, the GPUs and the options, as tables."""
+"""``python -m tempi info``: the build, the MPI, the GPUs, the profile and the options, as tables."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from tempi.run.shims import installed, is_in_the_way, package_folder
 
 WIDTH_OF_FILES = 1000  # in a pipe no cell is wrapped
 FOR_TESTS = "FAKE_"  # the names of options for tests begin so
+UNKNOWN = "unknown"  # so begins the answer of an MPI library that cannot be asked before MPI_Init
+YES, NO = "yes", "no"  # so begin the other answers
 
 
 def build_info() -> dict[str, str]:
@@ -25,16 +27,126 @@ def build_info() -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in lines}
 
 
-def _mpi_of_this_python() -> str:
-    # Loading mpi4py loads the MPI library; without MPI_Init it starts nothing.
+def _mpi_of_this_python() -> tuple[str | None, str]:
+    """The version of the MPI library of mpi4py, and the reason if there is none.
+
+    Loading mpi4py loads the MPI library; without MPI_Init it starts nothing.
+    """
     try:
         import mpi4py
 
         mpi4py.rc.initialize = False
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
-        return f"none (mpi4py: {str(error).splitlines()[0]})"
-    return MPI.Get_library_version().split(",")[0].splitlines()[0].strip("\0 ")
+        return None, f"mpi4py: {str(error).splitlines()[0]}"
+    return MPI.Get_library_version().split(",")[0].splitlines()[0].strip("\0 "), ""
+
+
+def profile_in_use() -> tuple[str | None, str]:
+    """The profile that predicts messages here, and the reason if there is none.
+
+    The search needs the MPI library. MPICH ends a process that asks for CUDA before MPI_Init.
+    """
+    chosen = next(row.value for row in options() if row.name == "PROFILE")
+    if chosen == "none":
+        return None, "TEMPI_PROFILE=none"
+    aware = library().cuda_aware()
+    if not aware:
+        return None, "unknown: no MPI library"
+    if aware.startswith(UNKNOWN):
+        return None, aware
+    if found := library().profile():
+        return found, ""
+    of_auto = "tempi measure writes a profile of this machine"
+    return None, of_auto if chosen == "auto" else f"TEMPI_PROFILE={chosen} cannot be used"
+
+
+def installation() -> dict[str, Any]:
+    """The build, the libraries in use, and what they do with GPU memory, for programs."""
+    let_pass()  # what a Python without `import tempi` gets
+    mpi, why_no_mpi = _mpi_of_this_python()  # first, so that the library finds it
+    lib, build = library(), {key.lower().replace(" ", "_"): value for key, value in build_info().items()}
+    profile, why_no_profile = profile_in_use()
+    aware, direct = lib.cuda_aware(), lib.direct()
+    return build | {
+        "cuda": None if build["cuda"] == "none" else build["cuda"],
+        "libtempi_so": lib.path,
+        "handles_calls": is_in_the_way() and lib.active(),
+        "installed_for": list(installed()),
+        "documents": str(package_folder() / "docs"),
+        "mpi_of_this_python": mpi,
+        "why_no_mpi_of_this_python": why_no_mpi or None,
+        "mpi_library": lib.mpi_library() or None,
+        "cuda_aware": {YES: True, NO: False}.get(aware.partition(":")[0]),
+        "why_cuda_aware": aware.partition(": ")[2] or aware or None,
+        "direct_to_self": not direct.startswith(NO),
+        "direct_between_processes": direct.startswith(YES),
+        "why_direct": direct.partition(": ")[2],
+        "profile": profile,
+        "why_no_profile": why_no_profile or None,
+    }
+
+
+def build_rows() -> dict[str, str]:
+    """The same for people."""
+    found, lib, texts = installation(), library(), build_info()
+    mpi = found["mpi_of_this_python"] or f"none ({found['why_no_mpi_of_this_python']})"
+    why_no_profile = found["why_no_profile"] or ""
+    no_profile = why_no_profile if why_no_profile.startswith(UNKNOWN) else f"none ({why_no_profile})"
+    use = "handles calls" if found["handles_calls"] else "is not in use here"
+    return texts | {
+        "libtempi.so": f"{lib.path} ({use})",
+        "installed for": ", ".join(found["installed_for"]),
+        "documents": found["documents"],
+        "MPI of this Python": mpi,
+        "MPI library found": found["mpi_library"] or "none",
+        "CUDA-aware": lib.cuda_aware() or "unknown: no MPI library",
+        "direct messages": lib.direct(),
+        "profile": found["profile"] or no_profile,
+    }
+
+
+def reached_from(ordinal: int, n_gpus: int) -> list[int]:
+    """The other GPUs whose memory a kernel on this one reaches."""
+    return [other for other in range(n_gpus) if other != ordinal and library().reaches(ordinal, other)]
+
+
+def gpu_facts() -> list[dict[str, Any]]:
+    """The GPUs in the order of their numbers."""
+    found = gpus()
+    return [
+        {"number": ordinal, **asdict(gpu), "reaches": reached_from(ordinal, len(found))}
+        for ordinal, gpu in enumerate(found)
+    ]
+
+
+def gpu_rows(found: list[dict[str, Any]]) -> dict[str, str]:
+    """The GPUs by number, in words."""
+    texts = {}
+    for gpu in found:
+        text = f"{gpu['name']}, {gpu['architecture']}, {gpu['memory_bytes'] / 2**30:.0f} GiB"
+        others = ", ".join(map(str, gpu["reaches"])) or "no other"
+        texts[str(gpu["number"])] = text + (f", reaches {others}" if len(found) > 1 else "")
+    return texts
+
+
+def option_rows(with_all: bool) -> list[Option]:
+    """The options, with or without those for tests."""
+    return [
+        one for one in options() if with_all or one.from_environment or not one.name.startswith(FOR_TESTS)
+    ]
+
+
+def option_facts(option: Option) -> dict[str, Any]:
+    """An option for programs: its values are numbers where they can be; None: not set."""
+    return asdict(option) | {name: _number_or_text(getattr(option, name)) for name in ("value", "default")}
+
+
+def _number_or_text(value: str) -> int | str | None:
+    try:
+        return int(value)
+    except ValueError:
+        return value or None
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -50,50 +162,6 @@ def _two_columns(title: str, rows: dict[str, str]) -> Table:
     for key, value in rows.items():
         table.add_row(key, value)
     return table
-
-
-def build_rows() -> dict[str, str]:
-    """The build, the libraries in use, and what they do with GPU memory."""
-    let_pass()  # what a Python without `import tempi` gets
-    mpi = _mpi_of_this_python()  # first, so that the library finds it
-    lib = library()
-    in_use = is_in_the_way() and lib.active()
-    found = {
-        "libtempi.so": lib.path + (" (handles calls)" if in_use else " (is not in use here)"),
-        "installed for": ", ".join(installed()),
-        "documents": str(package_folder() / "docs"),
-        "MPI of this Python": mpi,
-        "MPI library found": lib.mpi_library() or "none",
-        "CUDA-aware": lib.cuda_aware() or "unknown: no MPI library",
-        "direct messages": lib.direct(),
-    }
-    return build_info() | found
-
-
-def reached_from(ordinal: int, n_gpus: int) -> str:
-    """The other GPUs whose memory a kernel on this one reaches, in words; empty if there is only one."""
-    others = [other for other in range(n_gpus) if other != ordinal]
-    reached = [str(other) for other in others if library().reaches(ordinal, other)]
-    if not others:
-        return ""
-    return f", reaches {', '.join(reached)}" if reached else ", reaches no other"
-
-
-def gpu_rows() -> dict[str, str]:
-    """The GPUs by number."""
-    found = gpus()
-    return {
-        str(ordinal): f"{gpu.name}, {gpu.architecture}, {gpu.memory_bytes / 2**30:.0f} GiB"
-        + reached_from(ordinal, len(found))
-        for ordinal, gpu in enumerate(found)
-    }
-
-
-def option_rows(with_all: bool) -> list[Option]:
-    """The options, with or without those for tests."""
-    return [
-        one for one in options() if with_all or one.from_environment or not one.name.startswith(FOR_TESTS)
-    ]
 
 
 def _option_table(rows: list[Option]) -> Table:
@@ -117,15 +185,16 @@ def _value_of(option: Option) -> str:
 
 def print_info(with_all: bool, as_json: bool) -> None:
     """Print everything: tables, or one JSON object."""
-    build, found, rows = build_rows(), gpu_rows(), option_rows(with_all)
+    found_gpus = gpu_facts()  # first, so that the profile is the one for these GPUs
+    rows = option_rows(with_all)
     if as_json:
-        whole: dict[str, Any] = {"tempi": build, "gpus": found, "options": [asdict(row) for row in rows]}
+        whole = {"tempi": installation(), "gpus": found_gpus, "options": [option_facts(row) for row in rows]}
         print(json.dumps(whole, indent=1))
         return
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False)
-    gpu_table = _two_columns("GPUs", found or {"-": "none found"})
+    gpu_table = _two_columns("GPUs", gpu_rows(found_gpus) or {"-": "none found"})
     with console.capture() as text:
-        for table in (_two_columns("tempi", build), gpu_table, _option_table(rows)):
+        for table in (_two_columns("tempi", build_rows()), gpu_table, _option_table(rows)):
             console.print(table)
             console.print()
     print("\n".join(line.rstrip() for line in text.get().rstrip().splitlines()))
