@@ -32,12 +32,21 @@ TEMPI refuses these uses of GPU memory. All rows but the last apply only if the 
 """
 HAPPENS = {
     "error": "an MPI error with an explanation",
-    "members": "In cases 1 to 3, the processes with GPU memory get an MPI error with an explanation. The "
-    "other processes get a window. In this window, each process with the error has host memory of the same "
-    "size in place of its GPU memory. One-sided calls, such as `MPI_Put`, access this host memory. In "
-    "cases 4 and 5, all processes get the error, and there is no window",
+    "members": "an MPI error with an explanation, on some or on all processes (see below)",
 }
 END = """
+`MPI_Win_create` involves several processes. The condition that is not met decides which of them get the
+error:
+
+| condition that is not met | processes with the error | the window |
+|---|---|---|
+| all processes are on one node; at most 64 processes; all run TEMPI; no option switches direct messages \
+off | the processes with GPU memory | The other processes get a window. A process with the error has host \
+memory in this window: as many bytes as its GPU memory. `MPI_Put` and other one-sided calls of the other \
+processes access this host memory. |
+| each process has a current CUDA context; each process can map the GPU memory of the others | all | There \
+is no window. |
+
 `MPI_Win_allocate` allocates GPU memory if the info object has the key `tempi_memory` with the value `device`.
 TEMPI handles this window, even if the MPI library is CUDA-aware. Therefore, the
 [conditions](c.md#windows-in-gpu-memory) always apply.

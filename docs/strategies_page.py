@@ -78,10 +78,8 @@ message. |
 | layouts | The two layouts can be combined into at most 1,024 boxes, or the receive has a \
 [bounce buffer](#bounce-buffers). |
 | source | The receive names its source. It is not from `MPI_ANY_SOURCE`. |
-| tag | On a communicator, all receives from one source should name a tag, or all should use `MPI_ANY_TAG`. \
-If a program uses both kinds, the first receive from this source decides. If this first \
-receive names a tag, only receives that name a tag can be direct. If it uses `MPI_ANY_TAG`, only \
-receives with `MPI_ANY_TAG` can be direct. |
+| tag | The receive is of the same kind as the first receive from this source on the communicator: both name \
+a tag, or both use `MPI_ANY_TAG`. |
 | other operations | The receiver has no earlier pending operation that can take the message: a receive from \
 `MPI_ANY_SOURCE`, a matched probe, or a receive that the program cancels. |
 | time | The receive is posted before the [match timeout](#match-timeout) of the send ends. |
@@ -121,8 +119,8 @@ bytes | the same |
 | all other messages | 100 µs + 1 µs for each 5,000 bytes | N µs |
 
 Normally, `MPI_Isend` returns at once ([exception](options.md#tempi_progress)). Its match timeout begins with
-the next MPI call that can block. Without TEMPI, a program also waits in the calls of the fourth row: most MPI
-libraries complete a send of more than 16 KiB only after the receive is posted.
+the next MPI call that can block. Without TEMPI, a program also waits for a late receiver: most MPI libraries
+complete a send of more than 16 KiB only after the receive is posted.
 
 ### Bounce buffers
 A bounce buffer is memory that TEMPI allocates on the GPU of the receiver. The sender packs into it. The
