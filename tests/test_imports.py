@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "explanation": {"_arguments", "_library", "handles", "model"},
     "figures": set(),
     "measure": {"_legend", "_library", "_native", "_version", "cuda", "figures", "handles", "model", "run"},
-    "check": {"_legend", "_library", "_version", "_words", "cuda", "enqueue", "measure", "run", "testing"},
+    "check": {"_legend", "_library", "_native", "_version", "_words", "cuda", "enqueue", "measure", "run", "testing"},
     "simulate": {"_legend", "_library", "_native", "_version", "_words", "figures", "halo", "model"},
     "info": {"_library", "activation", "cuda", "run"},
     "commands": {"_library", "_native", "_words", "check", "cuda", "explanation", "model", "run", "simulate"},

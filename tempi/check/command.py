@@ -15,7 +15,7 @@ from rich.console import Console
 
 from tempi._library import library, options
 from tempi._version import __version__
-from tempi._words import did_you_mean
+from tempi._words import counted, did_you_mean
 from tempi.check.report import Run, write_report
 from tempi.check.screen import Screen
 from tempi.cuda.gpus import gpus
@@ -31,7 +31,7 @@ DEFAULT_SECONDS = 120.0  # all together
 GRACE_SECONDS = 20.0  # for exchanges after a slow start, one that has begun, and the end of a job
 LEAST_PART, LEAST_SECONDS = 0.25, 10.0  # of a run's time for exchanges
 MOST_FAILED_STARTS = 2  # strategies: more of them most likely fail for the same reason
-WIDTH_OF_FILES = 140
+MOST_COLUMNS = 100  # of a table, also in a wider terminal
 
 
 def start_of_ranks(
@@ -114,10 +114,10 @@ def verdict_of(
     if not_started:
         return _verdict_of_failed_start(n_problems, unchecked, not_started)
     if n_problems:
-        return _problems(n_problems)
+        return counted(n_problems, "problem")
     if n_messages == 0:
         return "nothing was tested, because the time was too short (--seconds)"
-    missing = [f"{left_out} cases"] if left_out else []
+    missing = [counted(left_out, "case")] if left_out else []
     missing += [f"strategy {name}" for name in unchecked]
     if not missing:
         return "all is right"
@@ -131,18 +131,14 @@ def summary_of(runs: Sequence[Run], names: Sequence[str]) -> tuple[str, bool]:
     n_messages = sum(len(run.messages) for run in runs)
     left_out = sum(run.left_out for run in runs)
     verdict = verdict_of(len(problems), left_out, names[len(runs) :], n_messages, not_started)
-    return f"{n_messages} exchanges: {verdict}", not (problems or not_started or n_messages == 0)
+    return f"{counted(n_messages, 'exchange')}: {verdict}", not (problems or not_started or n_messages == 0)
 
 
 def _verdict_of_failed_start(n_problems: int, unchecked: Sequence[str], not_started: Sequence[str]) -> str:
     found = [f"the ranks did not start (strategy {', '.join(not_started)})"]
     found += [f"not tested: {', '.join(unchecked)}"] if unchecked else []
-    found += [f"{_problems(n_problems)} with the other strategies"] if n_problems else []
+    found += [f"{counted(n_problems, 'problem')} with the other strategies"] if n_problems else []
     return "; ".join(found)
-
-
-def _problems(n: int) -> str:
-    return f"{n} problem{'' if n == 1 else 's'}"
 
 
 def facts() -> dict[str, object]:
@@ -210,7 +206,7 @@ def main(
     """
     if is_inside_job() and not ranks_command:
         raise click.UsageError("it starts ranks itself: leave mpirun out, or use --ranks-command")
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
+    console = Console(width=min(Console().width, MOST_COLUMNS) if sys.stdout.isatty() else MOST_COLUMNS)
     names = wanted(strategies)
     try:
         runs = run_all(start_of_ranks(mpirun, hosts, n, ranks_command), names, seconds, console)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tempi._words import counted
 from tempi.check.exchange import NOT_COUNTED
 from tempi.run.records import Record
 
 MOST_SHOWN = 5
 WHY_NOT_COUNTED = (
-    f"{NOT_COUNTED}: in a process that uses no GPU, TEMPI passes most messages to the MPI library at once, "
-    "and does not count them"
+    f"{NOT_COUNTED}: in a process that uses no GPU, TEMPI passes most messages of host memory to the MPI "
+    "library immediately, and does not count them"
 )
 
 
@@ -66,7 +67,8 @@ class Run:
         wrong = [message for message in self.messages if message["wrong"]]
         found += [f"{self.strategy}: {_in_words(message)}" for message in wrong[:MOST_SHOWN]]
         if len(wrong) > MOST_SHOWN:
-            found.append(f"{self.strategy}: {len(wrong) - MOST_SHOWN} more exchanges with wrong bytes")
+            more = counted(len(wrong) - MOST_SHOWN, "more exchange")
+            found.append(f"{self.strategy}: {more} with wrong bytes")
         if not self.failure and not self.messages and not self.left_out:
             found.append(f"{self.strategy}: no message was exchanged")
         return found
@@ -76,13 +78,14 @@ class Run:
         found = []
         unknown = sum(own["unknown_neighbours"] for own in self.ranks)
         if unknown:
+            pairs = counted(unknown, "pair")
             found.append(
-                f"{unknown} pairs of ranks share a node, but TEMPI does not know it: no direct messages"
+                f"no direct messages between {pairs} of ranks, which share a node: TEMPI does not know it"
             )
         if self._is_on and any(NOT_COUNTED in message["outcomes"] for message in self.messages):
             found.append(WHY_NOT_COUNTED)
         if self.left_out:
-            found.append(f"{self.strategy}: no time for {self.left_out} cases (--seconds)")
+            found.append(f"{self.strategy}: no time for {counted(self.left_out, 'case')} (--seconds)")
         return found
 
     @property
@@ -100,8 +103,9 @@ def _problems_of_rank(rank: int, own: Record) -> list[str]:
 
 def _in_words(message: Record) -> str:
     one, other = message["pair"]
+    wrong = counted(message["wrong"], "wrong byte")
     return (
-        f"rank {one} received {message['wrong']} wrong bytes from rank {other} ({message['place']}): "
+        f"rank {one} received {wrong} from rank {other} ({message['place']}): "
         f"{message['memory']} memory, {message['layout']}, {message['size']}"
     )
 

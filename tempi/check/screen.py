@@ -11,10 +11,12 @@ from rich import box
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 
+from tempi import _native
 from tempi._legend import legend
+from tempi.check.exchange import NOT_COUNTED
 from tempi.check.pairs import PLACES
 from tempi.check.rank import N_TIMES
-from tempi.check.report import Run
+from tempi.check.report import WHY_NOT_COUNTED, Run
 from tempi.run.records import Record
 
 MEANINGS = {
@@ -23,10 +25,18 @@ MEANINGS = {
     "size": "the size of each message",
     "exchanges": f"two messages, one in each direction, {N_TIMES} times; each rank counts its own exchanges",
     "wrong": "exchanges with wrong bytes",
-    "median\nus": f"time of an exchange in microseconds: of {N_TIMES} times the shortest, then the median",
-    "sends by outcome": "number of sends, and how they travelled: the words of TEMPI_REPORT=1 "
-    "(docs/strategies.md)",
+    "median\nµs": f"time of an exchange in microseconds: of {N_TIMES} times the shortest, then the median",
+    "sends by outcome": "number of sends, and how TEMPI handled them:",
 }
+# The words of the tables for the outcomes of sends, with their meanings.
+OUTCOMES = {outcome: (name, meaning) for name, _, _, _, outcome, meaning in _native.strategy_rows()} | {
+    "taken: direct (packed into a bounce buffer)": (
+        "bounced",
+        "as direct, but the receiver unpacks the data from a bounce buffer",
+    ),
+    NOT_COUNTED: (NOT_COUNTED, WHY_NOT_COUNTED.partition(": ")[2]),
+}
+MOST_OUTCOMES = 3  # of a row
 LEFT = ("between", "memory", "sends by outcome")
 
 
@@ -42,6 +52,7 @@ class Screen:
     def __init__(self, console: Console, start: Sequence[str]) -> None:
         self._console, self._start = console, start
         self._printed: set[str] = set()
+        self._outcomes: set[str] = set()
         self._told_of_start = False
 
     def show(self, run: Run) -> None:
@@ -51,10 +62,12 @@ class Screen:
             return
         if run.messages:
             self._console.print(table(run))
+            self._outcomes.update(*(message["outcomes"] for message in run.messages))
         else:
             self._print(f"TEMPI_STRATEGY={run.strategy}: no exchange")
         for note in run.notes():
-            self._print_once(note, "yellow")
+            if note != WHY_NOT_COUNTED:  # below the tables
+                self._print_once(note, "yellow")
         for problem in run.problems():
             if problem == run.failure:
                 self._show_failure(run)
@@ -62,8 +75,10 @@ class Screen:
                 self._print_once(problem, "red")
 
     def explain_columns(self) -> None:
-        """Print what the columns of the tables are."""
-        self._console.print(legend(MEANINGS), highlight=False)
+        """Print what the columns of the tables are, and the outcomes in them."""
+        found = dict(text for outcome, text in OUTCOMES.items() if outcome in self._outcomes)
+        shown = {f"  {name}": meaning for name, meaning in found.items()}
+        self._console.print(legend(MEANINGS | shown), highlight=False)
 
     def _show_start(self, run: Run) -> None:
         """The first failed start in full. The others most likely have the same cause."""
@@ -126,4 +141,8 @@ def _outcomes(messages: list[Record]) -> str:
     total: Counter[str] = Counter()
     for message in messages:
         total.update(message["outcomes"])
-    return ", ".join(f"{n} {outcome.removeprefix('taken: ')}" for outcome, n in total.most_common(3))
+    return ", ".join(f"{n} {_word(outcome)}" for outcome, n in total.most_common(MOST_OUTCOMES))
+
+
+def _word(outcome: str) -> str:
+    return OUTCOMES[outcome][0] if outcome in OUTCOMES else outcome

@@ -107,23 +107,44 @@ def test_each_send_has_an_outcome(check):
     assert done.code == 0, done.text
     sends = [sum(message["outcomes"].values()) for message in report["runs"][0]["messages"]]
     assert sends == [N_TIMES] * len(sends)
-    assert "not counted: in a process that uses no GPU" in done.out
+    assert re.search("^  not counted +in a process that uses no GPU", done.out, re.MULTILINE)
     rows = [line for line in done.out.splitlines() if line.startswith(" same ")]
     assert rows
-    assert all(re.search(r"\d (not counted|passed on)", row) for row in rows)
+    assert all(re.search(r"\d (not counted|library)", row) for row in rows)
 
 
 def test_the_columns_are_explained_below_the_tables(check):
     done, _ = check("--strategies", "host", "-n", "1")
     assert done.code == 0, done.text
-    for name in ("between", "exchanges", "wrong", "median us", "sends by outcome"):
+    for name in ("between", "exchanges", "wrong", "median µs", "sends by outcome", "  host"):
         assert any(line.startswith(f"{name}  ") for line in done.out.splitlines())
+
+
+def test_the_tables_have_at_most_100_columns_and_no_long_outcomes(check):
+    done, report = check("--strategies", "auto,library", TEMPI_DEVICE="none")
+    assert done.code == 0, done.text
+    assert max(map(len, done.out.splitlines()[:-1])) <= 100  # the last line has the path of the report
+    outcomes = {name for run in report["runs"] for message in run["messages"] for name in message["outcomes"]}
+    assert "passed on: library (handled by the MPI library)" in outcomes
+    assert "passed on" not in done.out
+    assert re.search("^  library +the MPI library sends", done.out, re.MULTILINE)
+
+
+def test_one_is_in_the_singular():
+    message = {"wrong": 1, "pair": [0, 1], "place": "same node", "memory": "host", "layout": "a", "size": "1 KiB"}
+    run = Run(
+        "auto", "start", ranks=[RANK | {"unknown_neighbours": 1}], messages=[message | {"outcomes": {}}], left_out=1
+    )
+    assert run.problems() == ["auto: rank 0 received 1 wrong byte from rank 1 (same node): host memory, a, 1 KiB"]
+    assert run.notes()[0].startswith("no direct messages between 1 pair of ranks, ")
+    assert run.notes()[1] == "auto: no time for 1 case (--seconds)"
+    assert summary_of([run], ["auto"])[0] == "1 exchange: 1 problem"
 
 
 def test_wrong_bytes_are_found(check):
     done, report = check("--strategies", "staged", TEMPI_FAKE_FAIL="flip:5")
     assert done.code == 1, done.text
-    assert "wrong bytes from rank" in done.out
+    assert re.search(r"received \d+ wrong bytes? from rank", done.out)
     assert report["runs"][0]["problems"]
 
 
