@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 MOST_COUNT = 2**63 - 1  # MPI_Count
 MOST_BYTES = 2**62  # of memory, from the first element to the last: no address space has them
+
+
+LAUNCH = "1 launch of"  # src/pack/describe.cpp
+MOST_LAUNCH_LINES = 8
 
 
 class ExplainError(ValueError):
@@ -65,7 +70,7 @@ class Explanation:
         return "\n\n".join(f"{title}\n{_indented(text)}" for title, text in self._stages())
 
     def __repr__(self) -> str:
-        blocks = "one contiguous block" if self.contiguous else f"{self.features.blocks:,.0f} blocks"
+        blocks = "one contiguous block" if self.contiguous else counted(self.features.blocks, "block")
         places = " at offsets from a table" if self.indexed else ""
         return f"<Explanation of {self.features.bytes:,.0f} bytes in {blocks}{places}>"
 
@@ -89,6 +94,28 @@ class Explanation:
         from rich.console import Console
 
         Console().print(self)
+
+
+def counted(number: int, noun: str) -> str:
+    """``"1 block"``, ``"2,048 blocks"``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def merged_launches(plan: str) -> str:
+    """The plan with one line for equal launches, and with at most `MOST_LAUNCH_LINES` lines of launches."""
+    lines = Counter(plan.splitlines())
+    text = [line if n == 1 else _several(line, n) for line, n in lines.items()]
+    launches = [number for number, line in enumerate(lines) if LAUNCH in line]
+    if len(launches) > MOST_LAUNCH_LINES:
+        rest = launches[MOST_LAUNCH_LINES:]
+        left_out = sum(n for number, n in enumerate(lines.values()) if number in rest)
+        text = [line for number, line in enumerate(text) if number not in rest]
+        text.append(f"... {left_out:,} more launches")
+    return "".join(f"{line}\n" for line in text)
+
+
+def _several(line: str, n: int) -> str:
+    return line.replace(LAUNCH, f"{n:,} launches of", 1).replace(", words", ", each with words", 1)
 
 
 def _indented(text: str) -> str:
@@ -126,5 +153,5 @@ def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
     texts = library().explain(handle, count)
     if texts["error"]:
         raise ExplainError(texts["error"])
-    stages = texts["as_built"], texts["canonical"], texts["boxes"], texts["plan"]
+    stages = texts["as_built"], texts["canonical"], texts["boxes"], merged_launches(texts["plan"])
     return Explanation(*stages, Features(*texts["features"]), texts["contiguous"], texts["indexed"])

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tempi.check.channels import print_channels
-from tempi.commands.prediction import count_for, predictions, print_prediction
+from tempi.commands.prediction import count_for, find_profile, predictions
+from tempi.commands.prediction_text import print_prediction
 from tempi.cuda.gpus import gpus
 from tempi.explanation import MOST_COUNT, ExplainError, explain
 from tempi.model.profile_check import ProfileError
 from tempi.model.terms import LOCALITIES
+from tempi.simulate.profiles import profile_names
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -35,13 +36,29 @@ def evaluate(expression: str) -> MPI.Datatype:
     return value
 
 
+def checked_count(_context: click.Context, _option: click.Parameter, value: int | None) -> int | None:
+    """The value; BadParameter if MPI_Count does not hold it. The range of click would be in the help."""
+    if value is not None and value > MOST_COUNT:
+        raise click.BadParameter(f"{value} is not in the range of MPI_Count: at most 2^63 - 1")
+    return value
+
+
 @click.command()
 @click.argument("expression")
 @click.option(
-    "--count", type=click.IntRange(0, MOST_COUNT), help="Number of elements of the datatype.  [default: 1]"
+    "--count",
+    type=click.IntRange(0),
+    callback=checked_count,
+    metavar="N",
+    help="Number of elements of the datatype.  [default: 1]",
 )
 @click.option(
-    "--bytes", "n_bytes", type=click.IntRange(1, MOST_COUNT), help="Size of the message, instead of --count."
+    "--bytes",
+    "n_bytes",
+    type=click.IntRange(1),
+    callback=checked_count,
+    metavar="N",
+    help="Size of the message in bytes, instead of --count.",
 )
 @click.option(
     "--peer",
@@ -56,7 +73,11 @@ def evaluate(expression: str) -> MPI.Datatype:
     "have a channel (docs/streams.md). Use it as: tempi run -- mpirun -n 2 tempi explain ...",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--profile", type=click.Path(path_type=Path), help="Predict with this profile (.json or .fit).")
+@click.option(
+    "--profile",
+    metavar="PROFILE",
+    help=f"Predict with this profile: {', '.join(profile_names())}, or a .json or .fit file.",
+)
 def main(
     expression: str,
     count: int | None,
@@ -64,7 +85,7 @@ def main(
     peer: str | None,
     channel: bool,
     as_json: bool,
-    profile: Path | None,
+    profile: str | None,
 ) -> None:
     """Show how TEMPI handles a datatype.
 
@@ -84,15 +105,16 @@ def main(
     try:
         transfer = explain(datatype, n_elements)
         wants_times = bool(peer or profile or n_bytes is not None)
+        known = find_profile(profile) if wants_times else None
         if as_json:
-            predicted = predictions(transfer, peer, profile) if wants_times else {}
+            predicted = predictions(known, transfer, peer)
             whole = asdict(transfer) | {"features": transfer.features._asdict(), "predictions": predicted}
-            if wants_times and not predicted:
+            if wants_times and known is None:
                 whole["why_no_predictions"] = "there is no profile of this machine: tempi measure makes one"
             click.echo(json.dumps(whole, indent=1))
             return
         transfer.print()
         if wants_times:
-            print_prediction(transfer, peer, profile)
+            print_prediction(known, transfer, peer)
     except (ExplainError, ProfileError, RuntimeError) as error:
         raise click.ClickException(str(error)) from error

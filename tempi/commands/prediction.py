@@ -1,52 +1,78 @@
-"""The predictions that a profile makes for one message of a datatype, part by part, for people."""
+"""The predictions that a profile makes for one message of a datatype, part by part."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console
-from rich.table import Table
-
-import tempi.model
+from tempi import _native
 from tempi._library import library
 from tempi.explanation import Explanation
-from tempi.model.profile import Profile, read
+from tempi.model.machine import Machine
 from tempi.model.profile_check import ProfileError
-from tempi.model.terms import DIRECT_STRATEGIES, LOCALITIES, NEAR_LOCALITIES, PEERS
+from tempi.model.terms import HOST_STRATEGIES, LOCALITIES, NEAR_LOCALITIES, PEERS, on_host, terms_on_gpu
+from tempi.simulate.errors import SimulationError
+from tempi.simulate.profiles import profile_names, read_profile
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-KINDS = ("pack", "message", "unpack")
-RULE = "oneshot, or from 48 KiB device if the library is CUDA-aware"  # transfer/strategy.cpp
+DIRECT = "direct"
+RULE_BYTES = 48 << 10  # kDeviceBytes, src/transfer/strategy.cpp
+DOUBT_OF_MESSAGE = 1.5  # kDoubtOfMessage, src/model/predict.hpp
+
+
+class Known(NamedTuple):
+    """A profile: its name as the user gave it, or its file; the machine; the fit."""
+
+    name: str
+    machine: Machine
+    fit: _native.Fit
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Seconds of one message by strategy, as the shim predicts them.
+    """Seconds of one message by strategy, as the shim predicts them, and the choice of the shim.
 
     Attributes
     ----------
+    memory : str
+        "GPU" or "host".
+    peer : str
+        Location of the peer.
     parts : mapping of str to mapping
-        Strategy to term to seconds.
+        Strategy to term to seconds; only strategies that were measured.
     totals : mapping of str to float
         Strategy to seconds.
-    chosen : str or None
-        The strategy that the shim takes.
-    unmeasured : tuple of str
-        Strategies that are taken before it, where both ends can, because no term of theirs says otherwise.
+    chosen : str
+        The strategy that the shim takes. If it is "direct": for messages that can be direct.
+    otherwise : str or None
+        The strategy for messages that cannot be direct, if `chosen` is "direct".
+    missing : mapping of str to tuple of str
+        Strategy to its terms that the profile lacks; only strategies that the shim may take.
     reason : str
-        Why it may be a slower one.
+        Why `chosen` may be a slower one.
     """
 
+    memory: str
+    peer: str
     parts: Mapping[str, Mapping[str, float]]
     totals: Mapping[str, float]
-    chosen: str | None
-    unmeasured: tuple[str, ...] = ()
+    chosen: str
+    otherwise: str | None = None
+    missing: Mapping[str, tuple[str, ...]] | None = None
     reason: str = ""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The strategies that the shim takes, by whether the message can be direct."""
+        return (self.chosen, self.otherwise) if self.otherwise else (self.chosen,)
+
+    @property
+    def by_rule(self) -> bool:
+        """True if a choice was not measured: a fixed rule decides."""
+        return any(name not in self.totals for name in self.choices)
 
 
 def count_for(datatype: MPI.Datatype, n_bytes: int) -> int:
@@ -54,148 +80,115 @@ def count_for(datatype: MPI.Datatype, n_bytes: int) -> int:
     return max(1, -(-n_bytes // max(1, datatype.Get_size())))
 
 
-def on_host(profile: Profile, transfer: Explanation, peer: str) -> Prediction:
-    """Predictions for a message of host memory: sent by the library, and packed by TEMPI."""
-    message = (*transfer.features, transfer.indexed, peer)
-    fit = profile.fit
-    totals = fit.predict_on_host(*message)
-    parts = {strategy: {"message": seconds} for strategy, seconds in totals.items()}
-    chosen = "host" if fit.packing_wins(*message) else "library"
-    return Prediction(parts, totals, chosen, reason="packing must be predicted 1.5 x faster")
-
-
-def on_gpu(profile: Profile, transfer: Explanation, locality: str) -> Prediction:
-    """Predictions for a message of GPU memory; none if the profile is of a machine without a GPU."""
-    if not profile.machine.has_gpu:
-        return Prediction({}, {}, None)
-    aware = profile.machine.cuda_aware
-    reaches_peer = locality in NEAR_LOCALITIES and not (transfer.contiguous and aware)
-    message = (*transfer.features, transfer.contiguous, locality, aware, reaches_peer)
-    fit = profile.fit
-    totals = fit.predict(*message)
-    unmeasured = tuple(name for name in DIRECT_STRATEGIES if reaches_peer and name not in totals)
-    return Prediction(fit.parts(*message), totals, fit.choose(*message), unmeasured)
-
-
-def find_profile(path: Path | None) -> tuple[Path, Profile] | None:
+def find_profile(name: str | None) -> Known | None:
     """The requested profile, else the profile that the shim uses on this machine; None if there is none.
 
     MPI must be initialised, and CUDA where there are GPUs.
+
+    Parameters
+    ----------
+    name : str or None
+        A .json or .fit file, or the name of a profile of the package.
 
     Raises
     ------
     ProfileError
         If it is damaged, or the one asked for does not exist.
     """
-    fit = path or library().profile()
-    if not fit:
+    wanted = name if name is not None else library().profile()
+    if not wanted and name is None:
         return None
-    if not Path(fit).name:
-        raise ProfileError(f"{fit} cannot be read: Is a directory")
-    found = Path(fit).with_suffix(".json")
-    return found, read(found)
+    try:
+        fit = read_profile(wanted)
+    except SimulationError as error:
+        known = ", ".join(profile_names())
+        hint = "" if known in str(error) else f"; TEMPI comes with the profiles {known}"
+        raise ProfileError(f"{error}{hint}") from error
+    return Known(wanted, Machine.from_facts({"transports": "", **fit.machine()}), fit)
 
 
-def prediction_table(prediction: Prediction, title: str) -> Table:
-    """A table with a column for each part of a message, in microseconds; the chosen strategy is marked."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("strategy")
-    for name in (*KINDS, "total (us)", ""):
-        table.add_column(name, justify="right")
-    for strategy, total in sorted(prediction.totals.items(), key=lambda item: item[1]):
-        by_kind = {term.partition(".")[0]: value for term, value in prediction.parts[strategy].items()}
-        cells = [f"{1e6 * by_kind[kind]:.4g}" if kind in by_kind else "" for kind in KINDS]
-        style = "bold" if strategy == prediction.chosen else None
-        table.add_row(strategy, *cells, f"{1e6 * total:.4g}", _mark(prediction, strategy), style=style)
-    return table
+def rule_on_gpu(transfer: Explanation, peer: str, aware: bool) -> str:
+    """The strategy of a message of GPU memory that cannot be direct, without measurements."""
+    if not aware or peer in NEAR_LOCALITIES:
+        return "oneshot"
+    if transfer.contiguous:
+        return "library"
+    return "device" if transfer.features.bytes >= RULE_BYTES else "oneshot"
 
 
-def _mark(prediction: Prediction, strategy: str) -> str:
-    of_chosen = prediction.totals.get(prediction.chosen or "")
-    if strategy == prediction.chosen:
-        is_slower = of_chosen is not None and of_chosen > min(prediction.totals.values())
-        return f"chosen: {prediction.reason}" if is_slower else "chosen"
-    return f"{prediction.totals[strategy] / of_chosen:.2f} x" if of_chosen else ""
+def on_gpu(known: Known, transfer: Explanation, peer: str) -> Prediction:
+    """Predictions for a message of GPU memory, as in src/transfer/strategy.cpp with default options.
 
-
-def shipped() -> list[Path]:
-    """The profiles of other machines that come with the package."""
-    package = Path(next(iter(tempi.model.__path__))).parent
-    folders = (folder / "perfmodel" / "machines" for folder in (package, package.parent))
-    return next((found for folder in folders if (found := sorted(folder.glob("*.json")))), [])
-
-
-def print_rule(console: Console) -> None:
-    """Print how messages travel without a profile, and which profiles --profile may name."""
-    console.print(
-        "This machine has no profile, so a fixed rule applies. GPU memory: direct between GPUs of a node, if "
-        f"both ranks can; else {RULE}. Host memory: the MPI library packs.",
-        highlight=False,
-    )
-    for path in shipped():
-        console.print(f"shipped: --profile {path}", highlight=False, soft_wrap=True)
-    console.print("[bold]tempi measure[/bold] measures this machine and writes a profile.", highlight=False)
-
-
-def places_of(profile: Profile, transfer: Explanation, peer: str | None) -> dict[str, tuple[Prediction, str]]:
-    """The predictions by kind of memory, each with the location of the peer. `peer`: the requested one.
-
-    Raises
-    ------
-    ProfileError
-        If the profile has no strategy for the peer asked for.
+    There, a CUDA-aware library gets GPU memory only for peers on other nodes.
     """
-    places = {}
+    is_near = peer in NEAR_LOCALITIES
+    aware = known.machine.cuda_aware and not is_near
+    message = (*transfer.features, transfer.contiguous, peer, aware)
+    fit, rule = known.fit, rule_on_gpu(transfer, peer, aware)
+    totals = fit.predict(*message, is_near)
+    packed = fit.choose(*message) if rule in totals and rule != "library" else rule
+    needed = terms_on_gpu(transfer.contiguous, peer, aware, is_near)
+    found = Prediction(
+        "GPU", peer, fit.parts(*message, is_near), totals, packed or rule, missing=_missing(known, needed)
+    )
+    if not is_near or _direct_is_slower(totals):
+        return found
+    return Prediction(**vars(found) | {"chosen": DIRECT, "otherwise": found.chosen})
+
+
+def _direct_is_slower(totals: Mapping[str, float]) -> bool:
+    """False if one of both was not measured."""
+    others = [seconds for name, seconds in totals.items() if name != DIRECT]
+    return DIRECT in totals and bool(others) and totals[DIRECT] >= min(others)
+
+
+def on_host_memory(known: Known, transfer: Explanation, peer: str) -> Prediction:
+    """Predictions for a message of host memory: sent by the library, and packed by TEMPI."""
+    message = (*transfer.features, transfer.indexed, peer)
+    totals = known.fit.predict_on_host(*message)
+    parts = {strategy: {"message": seconds} for strategy, seconds in totals.items()}
+    packs = not transfer.contiguous and known.fit.packing_wins(*message)
+    strategies = () if transfer.contiguous else HOST_STRATEGIES
+    needed = {name: (on_host(name, transfer.indexed, peer),) for name in strategies}
+    reason = "the MPI library sends contiguous memory" if transfer.contiguous else (
+        f"host must be predicted more than {DOUBT_OF_MESSAGE:g} x as fast"
+    )  # fmt: skip
+    chosen = "host" if packs else "library"
+    return Prediction("host", peer, parts, totals, chosen, missing=_missing(known, needed), reason=reason)
+
+
+def _missing(known: Known, needed: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    measured = known.fit.terms()
+    lacking = {name: tuple(term for term in terms if term not in measured) for name, terms in needed.items()}
+    return {name: terms for name, terms in lacking.items() if terms}
+
+
+def places_of(peer: str | None) -> Iterator[tuple[str, str]]:
+    """The kinds of memory of the messages to predict, each with the location of the peer."""
     if peer is None or peer in LOCALITIES:
-        places["GPU"] = (on_gpu(profile, transfer, peer or "same_gpu"), peer or "same_gpu")
+        yield "GPU", peer or "same_gpu"
     if peer is None or peer in PEERS:
-        places["host"] = (on_host(profile, transfer, peer or "same_node"), peer or "same_node")
-    return {memory: found for memory, found in places.items() if found[0].totals}
+        yield "host", peer or "same_node"
 
 
-def known_places_of(
-    known: tuple[Path, Profile], transfer: Explanation, peer: str | None
-) -> dict[str, tuple[Prediction, str]]:
-    """As `places_of`, but an error if there are none."""
-    places = places_of(known[1], transfer, peer)
-    if not places:
-        raise ProfileError(
-            f"{known[0]} has no strategy for a peer on {peer or 'this node'}: messages to it were not "
-            "measured. tempi measure measures this node; tempi measure --hosts A,B measures two nodes"
-        )
-    return places
+def predicted(known: Known, transfer: Explanation, peer: str | None) -> Iterator[Prediction]:
+    """The predictions of a profile for the peer asked for, else for one on this node."""
+    for memory, where in places_of(peer):
+        if memory == "host":
+            yield on_host_memory(known, transfer, where)
+        elif known.machine.has_gpu or peer is not None:
+            yield on_gpu(known, transfer, where)
 
 
-def predictions(transfer: Explanation, peer: str | None, path: Path | None) -> dict[str, Any]:
-    """By memory: location of the peer, chosen strategy, seconds by strategy. Empty without a profile."""
-    known = find_profile(path)
-    places = known_places_of(known, transfer, peer) if known else {}
+def predictions(known: Known | None, transfer: Explanation, peer: str | None) -> dict[str, Any]:
+    """The predictions by memory, as JSON objects. Empty without a profile."""
     return {
-        memory: {"peer": where, "chosen": found.chosen, "seconds": dict(found.totals)}
-        for memory, (found, where) in places.items()
+        found.memory: {
+            "peer": found.peer,
+            "chosen": found.chosen,
+            "otherwise": found.otherwise,
+            "seconds": dict(found.totals),
+            "missing_terms": sorted({term for terms in (found.missing or {}).values() for term in terms}),
+        }
+        for found in (predicted(known, transfer, peer) if known else ())
     }
-
-
-def print_prediction(transfer: Explanation, peer: str | None, path: Path | None) -> None:
-    """Print the predicted time of each strategy, and the choice of the shim; without a profile the rule."""
-    known = find_profile(path)
-    if known is None:
-        return print_rule(Console())
-    found, profile = known
-    console, features = Console(), transfer.features
-    console.print(f"predicted from {found}", highlight=False, soft_wrap=True)
-    console.print(profile.machine.summary, highlight=False, soft_wrap=True)
-    places = known_places_of(known, transfer, peer)
-    for memory, (prediction, where) in places.items():
-        console.print(
-            f"{features.bytes} B of {memory} memory in {features.blocks} blocks, {features.touched} B "
-            f"touched, {features.pages} pages",
-            highlight=False,
-        )
-        console.print(prediction_table(prediction, f"one message, peer: {where}"))
-        if memory == "GPU" and prediction.unmeasured:
-            console.print(
-                f"{', '.join(prediction.unmeasured)}: not measured. If both ranks can, TEMPI uses it "
-                "instead of the strategy above",
-                highlight=False,
-            )

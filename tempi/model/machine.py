@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+NO_HOST = "-"  # in the profiles that come with TEMPI
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -46,7 +48,8 @@ class Machine:
         """The machine in one line, for people."""
         gpus = f"{self.gpus} x {self.gpu} (driver {self.driver})" if self.has_gpu else "no GPU"
         aware = "CUDA-aware" if self.cuda_aware else "not CUDA-aware"
-        return f"{self.host}: {gpus}, {self.mpi}, {aware}"
+        host = "" if self.host == NO_HOST else f"{self.host}: "
+        return f"{host}{gpus}, {self.mpi}, {aware}"
 
 
 def one_line(text: str) -> str:

@@ -52,6 +52,32 @@ class Term:
         return self._lines.seconds(*features)
 
 
+def terms_on_gpu(
+    contiguous: bool, locality: str, cuda_aware: bool, reaches_peer: bool
+) -> dict[str, tuple[str, ...]]:
+    """The terms of a message of GPU memory by strategy, for the strategies that are possible.
+
+    Parameters
+    ----------
+    cuda_aware : bool
+        The MPI library may be handed GPU memory.
+    reaches_peer : bool
+        The message may be direct.
+    """
+    in_device = f"message.device.{'other_gpu' if locality == 'self' else locality}"
+    in_host = f"message.host.{locality if locality in ('same_gpu', 'other_node') else 'same_node'}"
+    found: dict[str, tuple[str, ...]] = {}
+    if cuda_aware and contiguous:
+        found["library"] = (in_device,)
+    for name in STRATEGIES:
+        if cuda_aware or name not in NEED_CUDA_AWARE:
+            between = in_device if name in NEED_CUDA_AWARE else in_host
+            found[name] = (f"pack.{name}", between, f"unpack.{name}")
+    if reaches_peer:
+        found |= {name: (f"message.{name}.{locality}",) for name in DIRECT_STRATEGIES}
+    return found
+
+
 def on_host(strategy: str, indexed: bool, peer: str) -> str:
     """The term of a message of a derived datatype in host memory."""
     return f"message.{strategy}.{'indexed' if indexed else 'typed'}.{peer}"
