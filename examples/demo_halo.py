@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bench.halo3d.grid import Size
 from bench.halo3d.jobs import Plan, Setup, measure
-from examples.demo_table import Ratio, new_table, shown
+from examples.demo_table import Ratio, new_table, notes, shown
 from tempi.cuda.gpus import gpus
 from tempi.run.launchers import find_mpirun
 
@@ -31,7 +31,7 @@ WAYS: dict[str, dict[str, str]] = {
     },
 }
 OURS = ("shim-isend", "halo")
-RANKS, ROUNDS, SECONDS, LIMIT_S = 2, 6, 0.25, 10.0
+RANKS, ROUNDS, SECONDS, LIMIT_S = 2, 5, 0.2, 10.0
 
 
 @dataclass
@@ -109,6 +109,6 @@ def show_halo(console: Console, halo: Halo) -> None:
         console.print(f"[red]{halo.wrong_cells} cells are WRONG[/red]")
     for failure in [] if halo.is_right else halo.said:
         console.print(failure, style="dim", markup=False)
-    console.print(
-        f"[dim]3 ghost cells; least time of {ROUNDS} runs; compared with the first line; cells checked[/dim]"
-    )
+    ratios = [halo.ratio(way) for way in halo.words]
+    more = ("3 ghost cells", f"least time of {ROUNDS} runs", "compared with the first line", "cells checked")
+    console.print(notes(ratios, *more))

@@ -33,10 +33,7 @@ def show_machine(console: Console, where: str) -> None:
     console.print(f"[bold]Library[/bold]  {build['MPI of this Python']}; TEMPI {build['version']}")
     console.print(f"[bold]Expect[/bold]   {EXPECTED[where]}")
     if _busy_share() > BUSY:
-        console.print(
-            "[yellow]Other programs use this machine now, and make times longer. A row whose times differ "
-            'too much between runs says "disturbed".[/yellow]'
-        )
+        console.print("[yellow]Other programs use this machine now, and make times longer.[/yellow]")
     if found and not find_spec("cupy"):
         console.print(
             "[yellow]CuPy is missing: the halo exchange is in host memory (pip install cupy-cuda13x)[/yellow]"

@@ -14,7 +14,7 @@ from time import monotonic
 from rich.console import Console
 from rich.progress import track
 
-from examples.demo_table import Ratio, new_table
+from examples.demo_table import Ratio, new_table, notes
 from tempi.run.launchers import Launch, find_mpirun
 from tempi.run.records import LAUNCHER_ENVIRONMENT
 from tempi.run.with_shim import with_shim
@@ -30,7 +30,7 @@ NAMES = {
     "blocks": "256 blocks of 4 KiB",
 }
 NO_GAIN = "blocks"  # in host memory
-ROUNDS = 8  # of one run without and one with
+ROUNDS = 6  # of one run without and one with
 RUN_S = 0.06  # of a datatype
 TIMEOUT_S = 30.0
 MOST_S = 15.0  # of the runs without TEMPI: those on a GPU may take long
@@ -133,7 +133,14 @@ def measured_packs(console: Console, where: str) -> list[Pack]:
         # The bytes to expect are the library's, on host buffers, where it never crashes.
         for name, run in launch(program, "host", [], preload=False).items():
             packs[name].wanted = run.hashes
-        for _ in track(range(ROUNDS), "packing, without and with", console=console, transient=True):
+        rounds = track(
+            range(ROUNDS),
+            "packing, without and with",
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        for _ in rounds:
             begin = monotonic()
             alone = run_all(program, where, preload=False) if spent < MOST_S else {}
             spent += monotonic() - begin
@@ -156,7 +163,10 @@ def show_packs(console: Console, packs: Sequence[Pack], where: str) -> None:
         right = "[green]right[/green]" if pack.is_right else "[red]WRONG[/red]"
         table.add_row(words, f"{n_bytes / 1024:,.0f}", *pack.packing.cells, right)
     console.print(table)
-    console.print(f"[dim]least time of {ROUNDS} runs; library: the same program without TEMPI[/dim]\n")
+    ratios = [pack.packing for pack in packs]
+    console.print(
+        notes(ratios, f"least time of {ROUNDS} runs", "library: the same program without TEMPI") + "\n"
+    )
 
 
 def show_messages(console: Console, packs: Sequence[Pack]) -> None:
@@ -166,4 +176,4 @@ def show_messages(console: Console, packs: Sequence[Pack]) -> None:
     for pack in packs:
         table.add_row(pack.words, *pack.message.cells)
     console.print(table)
-    console.print()
+    console.print(notes([pack.message for pack in packs], "library: the same program without TEMPI") + "\n")

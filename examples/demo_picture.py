@@ -11,7 +11,7 @@ from rich.console import Console
 from bench.common.figures import HALO_WAYS
 from examples.demo_halo import Halo
 from examples.demo_pack import Pack
-from examples.demo_table import Ratio
+from examples.demo_table import DISTURBED, Ratio
 from tempi.figures import check_drawable, save
 
 OURS = HALO_WAYS["halo"][1]
@@ -30,11 +30,23 @@ def draw(console: Console, packs: Sequence[Pack], halo: Halo, path: Path) -> Non
 
 def _draw(plt: Any, packs: Sequence[Pack], halo: Halo, path: Path) -> None:
     memory = "GPU" if halo.memory == "gpu" else "host"
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 4), layout="constrained")
     packed = [(pack.words, pack.packing, OURS) for pack in packs]
-    _bars(left, packed, "MPI_Pack and MPI_Unpack with TEMPI")
     ways = [(words, halo.ratio(way), HALO_WAYS[way][1]) for way, words in halo.words.items()]
-    _bars(right, ways, f"3-D halo exchange, {memory} memory")
+    panels = [
+        (rows, title)
+        for rows, title in (
+            (packed, "MPI_Pack and MPI_Unpack with TEMPI"),
+            (ways, f"3-D halo exchange, {memory} memory"),
+        )
+        if any(ratio.times for _, ratio, _ in rows)
+    ]
+    if not panels:
+        raise RuntimeError(f"no row has a ratio ({DISTURBED})")
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(6.5 * len(panels), 4), layout="constrained", squeeze=False
+    )
+    for axis, (rows, title) in zip(axes[0], panels, strict=True):
+        _bars(axis, rows, title)
     figure.suptitle("Times as fast as the MPI library alone: more is better", fontsize=12)
     save(figure, path)
 

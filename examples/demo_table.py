@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
@@ -22,6 +22,17 @@ def shown(us: float) -> str:
 
 
 AGREE = 1.25  # the two least times of several runs, if the machine was quiet in both
+
+
+DISTURBED = (
+    "disturbed: the times of two runs differ by more than 25 %, because other programs use this machine"
+)
+
+
+def notes(rows: Iterable[Ratio], *more: str) -> str:
+    """What stands below a table: what its words mean."""
+    disturbed = [DISTURBED] if any(ratio.disturbed for ratio in rows) else []
+    return "[dim]" + "\n".join(["; ".join(more), *disturbed]) + "[/dim]"
 
 
 @dataclass(frozen=True)

@@ -1,60 +1,106 @@
-"""The curves of a profile with their fits: a panel for each term, a line for each layout, one legend."""
+"""The curves of a profile with their fits: a panel for each term, with a few layouts that are named at the curves."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import log10
 from pathlib import Path
 from typing import Any
 
 from tempi.figures import LOWER, by_bytes, check_drawable, describe, save
+from tempi.measure.curves import BY_PARTS, Curve, abscissa_of, curves_of, groups_of, spread
 from tempi.model.measurement import Measurement, by_term
 from tempi.model.profile import Profile
 from tempi.model.terms import Term
 
-COLUMNS, LEGEND_COLUMNS = 3, 5
-BY_PARTS = "chunks"  # drawn over the number of parts, not the payload
+COLUMNS = 3
+PANEL_INCHES, TITLE_INCHES = (4.2, 2.7), 0.45  # of a panel, and above those of a group
+ROOM_OF_LABELS = 0.34  # of the width of a panel
+LABEL_DISTANCE = 0.085  # of the height of a panel
+ROOM = 1.3  # factor between the data and the ends of the vertical axis
+DECADES_WITH_STEPS = 2.0  # fewer have ticks at 1, 2 and 5
+GREY = "#b0b0b0"
 
 
-def label_of(row: Measurement) -> str:
-    """The layout's text in the legend."""
-    if row.term == BY_PARTS:
-        return f"{row.bytes >> 20} MiB"
-    if row.block == row.stride:
-        return "contiguous"
-    solid = f", {row.planes} planes, {row.boxes} boxes" if row.planes * row.boxes > 1 else ""
-    return f"{row.block} of {row.stride} B{solid}"
+def draw_others(axis: Any, rows: Sequence[Measurement]) -> None:
+    """Grey dots: all measurements."""
+    sizes = [getattr(row, abscissa_of(rows)) for row in rows]
+    axis.plot(sizes, [1e6 * row.median_s for row in rows], "o", color=GREY, markersize=2, zorder=1)
 
 
-def by_layout(rows: Sequence[Measurement]) -> dict[str, list[Measurement]]:
-    """A curve for each layout, contiguous ones first, then by block and stride."""
-    curves: dict[str, list[Measurement]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: (row.block != row.stride, row.block, row.stride, row.bytes)):
-        curves[label_of(row)].append(row)
-    return curves
+def draw_curve(axis: Any, curve: Curve, term: Term) -> None:
+    """Dots for measurements, hollow if flagged; a line for the fit."""
+    rows, style = curve.rows, {"markersize": 4, "color": curve.colour, "zorder": 3}
+    sizes = [getattr(row, abscissa_of(rows)) for row in rows]
+    fitted = [1e6 * term.seconds(row.features) for row in rows]
+    axis.plot(sizes, fitted, linewidth=1.2, color=curve.colour, zorder=2)
+    for is_flagged, face in ((False, curve.colour), (True, "white")):
+        dots = [(size, 1e6 * row.median_s) for size, row in zip(sizes, rows, strict=True)
+                if bool(row.flags) == is_flagged]  # fmt: skip
+        axis.plot([x for x, _ in dots], [y for _, y in dots], "o", markerfacecolor=face, **style)
 
 
-def draw_term(axis: Any, rows: Sequence[Measurement], term: Term, colours: Mapping[str, Any]) -> None:
-    """Dots with intervals for measurements, hollow if flagged; lines for the fit."""
-    abscissa = "blocks" if rows[0].term == BY_PARTS else "bytes"
-    for label, curve in by_layout(rows).items():
-        sizes, color = [getattr(row, abscissa) for row in curve], colours[label]
-        axis.plot(sizes, [1e6 * term.seconds(row.features) for row in curve], linewidth=1, color=color)
-        axis.vlines(
-            sizes, [1e6 * row.low_s for row in curve], [1e6 * row.high_s for row in curve], color, linewidth=1
-        )
-        axis.plot(sizes, [1e6 * row.median_s for row in curve], "o", color=color, markersize=3, label=label)
-        flagged = [row for row in curve if row.flags]
-        axis.plot(
-            [getattr(row, abscissa) for row in flagged], [1e6 * row.median_s for row in flagged], "o",
-            markersize=3, color=color, markerfacecolor="white",
+def label_curves(axis: Any, curves: Sequence[Curve], limits: tuple[float, float]) -> None:
+    """The name of each curve to the right of its end; names keep a distance."""
+    low, high = map(log10, limits)
+    ends = [(log10(1e6 * curve.rows[-1].median_s) - low) / (high - low) for curve in curves]
+    for curve, height in zip(curves, spread(ends, LABEL_DISTANCE), strict=True):
+        axis.text(
+            1.02, height, curve.name, color=curve.colour, fontsize=8, va="center", transform=axis.transAxes
         )  # fmt: skip
-    if abscissa == "bytes" and max(row.bytes for row in rows) > 0:
-        by_bytes(axis, "payload")
+
+
+def plain_logarithmic(axis: Any, limits: tuple[float, float]) -> None:
+    """A logarithmic vertical axis with plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    has_steps = log10(limits[1] / limits[0]) < DECADES_WITH_STEPS
+    axis.set(yscale="log", ylim=limits)
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if has_steps else (1.0,), numticks=9))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.yaxis.set_minor_locator(NullLocator())
+
+
+def draw_term(axis: Any, rows: Sequence[Measurement], term: Term, limits: tuple[float, float]) -> None:
+    """One panel."""
+    curves = curves_of(rows)
+    draw_others(axis, rows)
+    for curve in curves:
+        draw_curve(axis, curve, term)
+    if rows[0].term == BY_PARTS:
+        axis.set_xlabel("number of chunks")
     else:
-        axis.set_xlabel("parts" if abscissa == "blocks" else "payload (bytes)")
-    axis.set(yscale="log", ylabel="time (µs)")
+        by_bytes(axis, "payload")
+    plain_logarithmic(axis, limits)
+    label_curves(axis, curves, limits)
+    axis.set_title(rows[0].term, fontsize=10)
     axis.grid(alpha=0.3)
+
+
+def limits_of(tables: Mapping[str, Sequence[Measurement]]) -> tuple[float, float]:
+    """The ends of the vertical axis of a group, in microseconds."""
+    times = [1e6 * row.median_s for rows in tables.values() for row in rows]
+    return min(times) / ROOM, max(times) * ROOM
+
+
+def draw_group(figure: Any, name: str, tables: Mapping[str, list[Measurement]], profile: Profile) -> None:
+    """The panels of a group, with one scale of time: the strategies can be compared."""
+    figure.suptitle(name, fontsize=11, fontweight="bold", x=0.01, ha="left")
+    lines = -(-len(tables) // COLUMNS)
+    axes = figure.subplots(lines, COLUMNS, squeeze=False)
+    for axis in axes.flat[len(tables) :]:
+        axis.remove()
+    for number, (axis, rows) in enumerate(zip(axes.flat, tables.values(), strict=False)):
+        draw_term(axis, rows, profile.terms[rows[0].term], limits_of(tables))
+        if number % COLUMNS == 0:
+            axis.set_ylabel("time (µs)")
+
+
+def single_times(tables: Mapping[str, Sequence[Measurement]]) -> Iterator[str]:
+    """The terms that are one number, as text."""
+    for name, rows in tables.items():
+        if len(rows) == 1:
+            yield f"{name}: {1e6 * rows[0].median_s:.3g} µs"
 
 
 def draw(profile: Profile, path: Path) -> None:
@@ -67,28 +113,17 @@ def draw(profile: Profile, path: Path) -> None:
     """
     pyplot = check_drawable(path)
     tables = by_term(profile.tables)
-    lines = -(-len(tables) // COLUMNS)
-    size = (5.5 * COLUMNS, 4 * lines + 2)
-    figure, axes = pyplot.subplots(lines, COLUMNS, figsize=size, squeeze=False, layout="constrained")
-    layouts = list(by_layout([row for rows in tables.values() for row in rows]))
-    shades = pyplot.get_cmap("turbo").resampled(len(layouts))
-    colours = {layout: shades(number) for number, layout in enumerate(layouts)}
-    for axis in axes.flat[len(tables) :]:
-        axis.remove()
-    for axis, (name, rows) in zip(axes.flat, tables.items(), strict=False):
-        draw_term(axis, rows, profile.terms[name], colours)
-        axis.set_title(name)
-    labels = {
-        label: line
-        for axis in axes.flat
-        for line, label in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        [labels[layout] for layout in layouts], layouts, loc="outside lower center", ncols=LEGEND_COLUMNS,
-        title="layouts: bytes of a block and of its stride",
-    )  # fmt: skip
+    groups = groups_of({name: rows for name, rows in tables.items() if len(rows) > 1})
+    lines = [-(-len(group) // COLUMNS) for group in groups.values()]
+    heights = [PANEL_INCHES[1] * n + TITLE_INCHES for n in lines] or [PANEL_INCHES[1]]
+    size = (PANEL_INCHES[0] * COLUMNS, sum(heights) + TITLE_INCHES)
+    figure = pyplot.figure(figsize=size, layout="constrained")
+    parts = figure.subfigures(max(1, len(groups)), 1, height_ratios=heights, squeeze=False)
+    for part, (name, group) in zip(parts.flat, groups.items(), strict=False):
+        draw_group(part, name, group, profile)
     title = (
-        "Time of each part of a message: dots are measured (hollow: flagged as uncertain), lines are the fit"
+        "Time of each part of a message. Dots are measurements (hollow: uncertain), lines are the fit. "
+        "Names such as 8 of 16 B: blocks of 8 bytes, one in each 16 bytes. Grey: other layouts."
     )
-    describe(figure, title, LOWER, profile.machine.summary)
+    describe(figure, title, LOWER, "; ".join([profile.machine.summary, *single_times(tables)]))
     save(figure, path)

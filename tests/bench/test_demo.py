@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from examples.demo_halo import Halo, show_halo
+from examples.demo_halo import WAYS, Halo, show_halo
 from examples.demo_pack import NAMES, Pack, Run, parse, show_packs
 from examples.demo_table import Ratio
 from support import shim
@@ -66,6 +66,14 @@ def test_a_quotient_of_runs_that_disagree_is_not_told():
     busy = Ratio.of([124e-3, 16e-3, 50e-3], [0.7e-3, 0.7e-3, 0.8e-3])
     assert busy.cells == ("16,000", "700", "[yellow]disturbed[/yellow]")
     assert busy.why_none == "disturbed"
+
+
+def test_disturbed_is_explained_below_the_table_that_says_it():
+    quiet, busy = [1e-3, 1.01e-3], [1e-3, 2e-3]
+    for times, n_words in ((quiet, 0), (busy, 2)):  # in the row, and below
+        console = Console(record=True, width=160)
+        show_halo(console, Halo("host", 0, {way: quiet for way in WAYS["host"]} | {"halo": times}))
+        assert console.export_text().count("disturbed") == n_words
 
 
 def test_wrong_bytes_are_found():
