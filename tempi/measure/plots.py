@@ -1,4 +1,4 @@
-"""The curves of a profile with their fits: a panel for each term, with a few layouts that are named at the curves."""
+"""The curves of a profile with their fits: a panel for each term, a few layouts that are named at the curves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tempi.model.terms import Term
 
 COLUMNS = 3
 PANEL_INCHES, TITLE_INCHES = (4.2, 2.7), 0.45  # of a panel, and above those of a group
-ROOM_OF_LABELS = 0.34  # of the width of a panel
+MOST_SIZES = 5  # that are ticks
 LABEL_DISTANCE = 0.085  # of the height of a panel
 ROOM = 1.3  # factor between the data and the ends of the vertical axis
 DECADES_WITH_STEPS = 2.0  # fewer have ticks at 1, 2 and 5
@@ -71,29 +71,40 @@ def draw_term(axis: Any, rows: Sequence[Measurement], term: Term, limits: tuple[
         axis.set_xlabel("number of chunks")
     else:
         by_bytes(axis, "payload")
+        axis.xaxis.get_major_locator().set_params(numticks=MOST_SIZES)
     plain_logarithmic(axis, limits)
     label_curves(axis, curves, limits)
     axis.set_title(rows[0].term, fontsize=10)
     axis.grid(alpha=0.3)
 
 
-def limits_of(tables: Mapping[str, Sequence[Measurement]]) -> tuple[float, float]:
-    """The ends of the vertical axis of a group, in microseconds."""
-    times = [1e6 * row.median_s for rows in tables.values() for row in rows]
+def limits_of(tables: Sequence[Sequence[Measurement]]) -> tuple[float, float]:
+    """The ends of the vertical axis of terms, in microseconds."""
+    times = [1e6 * row.median_s for rows in tables for row in rows]
     return min(times) / ROOM, max(times) * ROOM
+
+
+def lines_of(n_panels: int) -> list[list[int]]:
+    """The panels of each line: at most three. Four are two lines of two, such as pack and unpack."""
+    in_line = 2 if n_panels == 4 else COLUMNS
+    return [list(range(first, min(first + in_line, n_panels))) for first in range(0, n_panels, in_line)]
 
 
 def draw_group(figure: Any, name: str, tables: Mapping[str, list[Measurement]], profile: Profile) -> None:
     """The panels of a group, with one scale of time: the strategies can be compared."""
     figure.suptitle(name, fontsize=11, fontweight="bold", x=0.01, ha="left")
-    lines = -(-len(tables) // COLUMNS)
-    axes = figure.subplots(lines, COLUMNS, squeeze=False)
-    for axis in axes.flat[len(tables) :]:
-        axis.remove()
-    for number, (axis, rows) in enumerate(zip(axes.flat, tables.values(), strict=False)):
-        draw_term(axis, rows, profile.terms[rows[0].term], limits_of(tables))
-        if number % COLUMNS == 0:
-            axis.set_ylabel("time (µs)")
+    panels, lines = list(tables.values()), lines_of(len(tables))
+    axes = figure.subplots(len(lines), COLUMNS, squeeze=False)
+    for axis in axes.flat:
+        axis.set_axis_off()  # empty ones keep their room: all panels have one width
+    shared = limits_of([rows for rows in panels if rows[0].term != BY_PARTS] or panels)
+    for line, numbers in zip(axes, lines, strict=True):
+        for axis, number in zip(line, numbers, strict=False):
+            rows = panels[number]
+            axis.set_axis_on()
+            limits = limits_of([rows]) if rows[0].term == BY_PARTS else shared
+            draw_term(axis, rows, profile.terms[rows[0].term], limits)
+        line[0].set_ylabel("time (µs)")
 
 
 def single_times(tables: Mapping[str, Sequence[Measurement]]) -> Iterator[str]:
@@ -114,11 +125,10 @@ def draw(profile: Profile, path: Path) -> None:
     pyplot = check_drawable(path)
     tables = by_term(profile.tables)
     groups = groups_of({name: rows for name, rows in tables.items() if len(rows) > 1})
-    lines = [-(-len(group) // COLUMNS) for group in groups.values()]
-    heights = [PANEL_INCHES[1] * n + TITLE_INCHES for n in lines] or [PANEL_INCHES[1]]
+    heights = [PANEL_INCHES[1] * len(lines_of(len(group))) + TITLE_INCHES for group in groups.values()]
     size = (PANEL_INCHES[0] * COLUMNS, sum(heights) + TITLE_INCHES)
     figure = pyplot.figure(figsize=size, layout="constrained")
-    parts = figure.subfigures(max(1, len(groups)), 1, height_ratios=heights, squeeze=False)
+    parts = figure.subfigures(max(1, len(groups)), 1, height_ratios=heights or None, squeeze=False)
     for part, (name, group) in zip(parts.flat, groups.items(), strict=False):
         draw_group(part, name, group, profile)
     title = (

@@ -72,7 +72,7 @@ def test_disturbed_is_explained_below_the_table_that_says_it():
     quiet, busy = [1e-3, 1.01e-3], [1e-3, 2e-3]
     for times, n_words in ((quiet, 0), (busy, 2)):  # in the row, and below
         console = Console(record=True, width=160)
-        show_halo(console, Halo("host", 0, {way: quiet for way in WAYS["host"]} | {"halo": times}))
+        show_halo(console, Halo("host", 0, dict.fromkeys(WAYS["host"], quiet) | {"halo": times}))
         assert console.export_text().count("disturbed") == n_words
 
 
