@@ -1,4 +1,4 @@
-"""The curves of a profile with their fits: a panel for each term, a few layouts that are named at the curves."""
+"""The curves of a profile with their fits: a panel for each term, a few layouts with names at the curves."""
 
 from __future__ import annotations
 

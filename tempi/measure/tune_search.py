@@ -70,7 +70,7 @@ def _present(name: str, trial: Trial, changes: Mapping[str, int], seconds: float
     try:
         return samples_of(trial, changes, seconds)
     except RuntimeError as error:
-        raise RuntimeError(f"the present launch parameters fail: {name}: {error}") from error
+        raise RuntimeError(f"the current launch parameters fail: {name}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Search:
         Raises
         ------
         RuntimeError
-            If the present launch parameters fail or give wrong bytes.
+            If the current launch parameters fail or give wrong bytes.
         """
         yield {"candidates": sum(len(knob.allowed) - 1 for knob in self.knobs)}
         deadline = time.monotonic() + self.seconds * self._series_of_search / self._series

@@ -81,7 +81,7 @@ def test_nothing_is_stored_when_the_defaults_fail(environment, tmp_path, what):
     fail = {"TEMPI_FAKE_FAIL": what.format(2 * len(cases_of("threads", True)) + 2)}
     done = run(TUNE, environment | fail)
     assert done.code == 1
-    assert "the present launch parameters fail: pack vector" in done.err.replace("\n", " ")
+    assert "the current launch parameters fail: pack vector" in done.err.replace("\n", " ")
     assert "Traceback" not in done.text
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

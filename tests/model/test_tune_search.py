@@ -57,7 +57,7 @@ def test_a_candidate_with_wrong_bytes_is_rejected_however_fast_it_is():
 
 
 def test_nothing_is_tuned_when_the_defaults_are_wrong():
-    with pytest.raises(RuntimeError, match=r"the present launch parameters fail: pack vector.*: wrong bytes"):
+    with pytest.raises(RuntimeError, match=r"the current launch parameters fail: pack vector.*: wrong bytes"):
         searched(StandInGpu(lambda _: 1.0, wrong=[("threads", None)]))
 
 
