@@ -13,7 +13,9 @@
 namespace tempi::bench {
 namespace {
 
-constexpr std::int64_t kPiece = 64 << 20;  // of a check
+using Words = std::vector<std::uint64_t>;
+constexpr std::int64_t kPiece = 64 << 20;  // bytes of a check, at most, unless a row is longer
+constexpr std::int64_t kWord = sizeof(std::uint64_t);
 
 struct Setting {
   std::string kind, file;
@@ -21,7 +23,8 @@ struct Setting {
   int repeats;
 };
 
-char value(std::int64_t at) { return static_cast<char>(at * 31 + (at >> 11) + (at >> 22)); }
+// The word of the file with this number.
+std::uint64_t value(std::int64_t number) { return (static_cast<std::uint64_t>(number) + 1) * 0x9e3779b97f4a7c15u; }
 
 // A buffer of the datatype; the bytes of the file are those of its rows.
 class Buffer {
@@ -39,17 +42,18 @@ class Buffer {
   }
 
   void fill(bool is_zero) {
-    each_piece([&](std::vector<char>& piece, std::int64_t first) {
-      for (std::size_t i = 0; i < piece.size(); ++i) piece[i] = is_zero ? 0 : expected(first + std::int64_t(i));
-      memory_.copy(at_ + first, piece.data(), std::int64_t(piece.size()));
+    each_piece([&](std::int64_t first, const Words& expected) {
+      const Words words = is_zero ? Words(expected.size()) : expected;
+      memory_.copy(at_ + first, reinterpret_cast<const char*>(words.data()), bytes_of(words));
     });
     memory_.fence();
   }
   bool is_right() {
     bool all = true;
-    each_piece([&](std::vector<char>& piece, std::int64_t first) {
-      memory_.copy(piece.data(), at_ + first, std::int64_t(piece.size()));
-      for (std::size_t i = 0; i < piece.size(); ++i) all = all && piece[i] == expected(first + std::int64_t(i));
+    each_piece([&](std::int64_t first, const Words& expected) {
+      Words found(expected.size());
+      memory_.copy(reinterpret_cast<char*>(found.data()), at_ + first, bytes_of(found));
+      all = all && found == expected;
     });
     return all;
   }
@@ -61,15 +65,20 @@ class Buffer {
  private:
   static constexpr std::int64_t kRow = 1 << 20;
 
-  char expected(std::int64_t at) const {
-    const std::int64_t row = at / (stride_ * row_), place = at % (stride_ * row_);
-    return place < row_ ? value(row * row_ + place) : 0;
-  }
+  static std::int64_t bytes_of(const Words& words) { return static_cast<std::int64_t>(words.size()) * kWord; }
+
+  // fn(first, expected): pieces of whole rows with their gaps, which are zero.
   template <class Fn>
   void each_piece(const Fn& fn) {
-    for (std::int64_t first = 0; first < stride_ * bytes_; first += kPiece) {
-      std::vector<char> piece(static_cast<std::size_t>(std::min(kPiece, stride_ * bytes_ - first)));
-      fn(piece, first);
+    const std::int64_t a_row = stride_ * row_, n_rows = bytes_ / row_, most = std::max<std::int64_t>(1, kPiece / a_row);
+    for (std::int64_t row = 0; row < n_rows; row += most) {
+      const std::int64_t here = std::min(most, n_rows - row);
+      Words expected(static_cast<std::size_t>(here * a_row / kWord));
+      for (std::int64_t i = 0; i < here; ++i) {
+        std::uint64_t* const words = &expected[static_cast<std::size_t>(i * a_row / kWord)];
+        for (std::int64_t word = 0; word < row_ / kWord; ++word) words[word] = value((row + i) * row_ / kWord + word);
+      }
+      fn(row * a_row, expected);
     }
   }
 
@@ -152,6 +161,7 @@ class Driver {
 void run_all(int argc, char** argv) {
   if (argc != 6) throw std::runtime_error("KIND FILE BYTES ROW_BYTES REPEATS");
   const Setting setting{argv[1], argv[2], std::stoll(argv[3]), std::stoll(argv[4]), std::stoi(argv[5])};
+  if (setting.row_bytes % kWord != 0 || setting.bytes % kWord != 0) throw std::runtime_error("no multiple of 8 bytes");
   if (setting.row_bytes > 0 && setting.bytes % setting.row_bytes != 0) throw std::runtime_error("no whole rows");
   if (setting.kind != "host") static const Gpu context(0);  // CUDA-aware libraries look for one in MPI_Init
   MPI_Init(&argc, &argv);

@@ -7,12 +7,22 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
+from tempi._library import options
 from tempi.commands.prediction import DIRECT, RULE_BYTES, Known, Prediction, places_of, predicted
 from tempi.explanation import Explanation, counted
 from tempi.model.terms import LOCALITIES, NEAR_LOCALITIES
 from tempi.simulate.profiles import profile_names
 
 KINDS = ("pack", "message", "unpack")
+CHOOSING_OPTIONS = (
+    "DISABLE",
+    "NO_SEND",
+    "NO_DIRECT",
+    "STRATEGY",
+    "DATATYPE_ONESHOT",
+    "DATATYPE_DEVICE",
+    "CONTIGUOUS_STAGED",
+)
 CONDITIONS = (
     "A message is direct only under conditions (docs/strategies.md, Conditions). For example, both processes "
     "run TEMPI on the same node, and each can access the GPU of the other."
@@ -142,13 +152,25 @@ def _print_one(console: Console, known: Known, transfer: Explanation, found: Pre
     _print_missing(console, known, found)
 
 
+def _print_options(console: Console) -> None:
+    """Print the options that change the choice: the tables are for the defaults."""
+    for option in options():
+        if option.name in CHOOSING_OPTIONS and option.value != option.default:
+            _say(
+                console,
+                f"TEMPI_{option.name}={option.value} is set. The choice above is without this option.",
+            )
+
+
 def print_prediction(known: Known | None, transfer: Explanation, peer: str | None) -> None:
     """Print the predicted time of each strategy, and the choice of the shim; without a profile the rule."""
     console = Console()
     if known is None:
         print_rule(console, transfer, peer)
+        _print_options(console)
         return
     _say(console, f"predicted from {known.name}")
     _say(console, known.machine.summary)
     for found in predicted(known, transfer, peer):
         _print_one(console, known, transfer, found)
+    _print_options(console)

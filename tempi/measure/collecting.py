@@ -46,6 +46,7 @@ class Collected:
         self.rows: list[Measurement] = []
         self.left_out: Counter[str] = Counter()
         self.failures: Counter[tuple[str, str]] = Counter()
+        self.waited = 0.0  # part of the time of rank 0, without a CPU core
 
     def add(self, found: Record) -> None:
         """Take in one record."""
@@ -57,6 +58,7 @@ class Collected:
         elif "failed" in found:
             self.failures[found["failed"], found["why"]] += 1
         self.left_out.update(found.get("left_out", {}))
+        self.waited = found.get("waited", self.waited)
 
     def notes(self, limit: Limit) -> Iterator[str]:
         """The rows that were not measured, with the reason, for people."""
@@ -113,4 +115,4 @@ def measured_profile(
         "seconds": round(time.monotonic() - begun, 1),
     }
     profile = fitted(collected.machine, facts, collected.rows, {})
-    return completed(profile, target), doubts(profile, collected.planned)
+    return completed(profile, target), doubts(profile, collected.planned, collected.waited)

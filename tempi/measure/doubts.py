@@ -14,6 +14,7 @@ MOST_VAGUE_ROWS = 0.25  # of all rows
 MOST_VAGUE_OF_TERM = 0.45  # of the rows of one term
 MOST_MEDIAN_ERROR = 0.5  # of the fit, relative to the measured time
 MOST_ERROR = 0.9  # the same for the 90th percentile and the half grid
+MOST_WAITED = 0.1  # of the time
 LEAST_MEASURED = 0.5  # of the planned rows: the sizes that are left out are the large ones
 # Transfers of a few KiB on one node take 0.03 µs (a copy) to 0.15 ms (two processes that share a GPU). A rank
 # that waits for a core waits for a time slice of Linux, which is 0.75 ms to 6 ms. Such times are steady, and
@@ -21,13 +22,15 @@ LEAST_MEASURED = 0.5  # of the planned rows: the sizes that are left out are the
 SMALL_BYTES, TIME_SLICE_S = 4096, 0.5e-3
 
 
-def doubts(profile: Profile, planned: Mapping[str, int]) -> list[str]:
+def doubts(profile: Profile, planned: Mapping[str, int], waited: float = 0.0) -> list[str]:
     """Why its times are not to be relied on, a line for each reason; empty if nothing speaks against them.
 
     Parameters
     ----------
     planned : dict of str to int
         The number of rows of each term of the grid.
+    waited : float
+        The part of the time in which the measuring process had no CPU core.
     """
     tables = by_term(profile.tables)
     found = [
@@ -35,6 +38,8 @@ def doubts(profile: Profile, planned: Mapping[str, int]) -> list[str]:
         for name, rows in tables.items()
         if (reason := next(_doubts_of_term(profile, rows, planned.get(name, 0)), ""))
     ]
+    if waited > MOST_WAITED:
+        found.append(f"all terms: other programs had the CPU core for {_percent(waited)} of the time")
     n_vague = sum(map(_is_vague, profile.tables))
     if n_vague > MOST_VAGUE_ROWS * len(profile.tables):
         found.append(f"all terms: {_varying(n_vague, len(profile.tables))}")

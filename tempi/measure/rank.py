@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from tempi.cuda.gpus import gpus, use_gpu
+from tempi.measure.cpu_wait import cpu_time
 from tempi.measure.grid import Row, direct_rows, local_rows, message_rows, reduction_rows, typed_rows
 from tempi.measure.sampling import FIRST_SAMPLES, flags_of, median_interval, sample
 from tempi.model.features import Features
@@ -137,7 +138,9 @@ def records(job: Job) -> Iterator[Record]:
     if job.comm.rank == 0:
         rows = [*messages, *local_rows(machine.has_gpu, job.quick), *typed]
         yield {"machine": asdict(machine), "rows": dict(Counter(row.term for row in rows))}
+        before = cpu_time()
         yield from lead(job, rows, begun + job.seconds)
+        yield {"waited": cpu_time().share_since(before)}
     else:
         for row in (*messages, *typed):
             if row.peer == job.comm.rank:

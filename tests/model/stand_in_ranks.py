@@ -40,6 +40,7 @@ def main():
         print(json.dumps({"row": vars(made), "left_s": 1.0}), flush=True)
     print(json.dumps({"failed": "pack.library", "why": "a made-up reason"}), flush=True)
     print(json.dumps({"left_out": {"pack.library": 3}}), flush=True)
+    print(json.dumps({"waited": float(os.environ.get("STAND_IN_WAITED", "0"))}), flush=True)
     sys.exit(int(os.environ.get("STAND_IN_EXIT", "0")))
 
 

@@ -7,6 +7,7 @@ import pytest
 from profiles import FACTS, MACHINE, measured, table
 
 from tempi.measure.collecting import Collected, Limit
+from tempi.measure.cpu_wait import CpuTime, cpu_time
 from tempi.measure.doubts import doubts
 from tempi.model.features import Features
 from tempi.model.measurement import by_term
@@ -26,10 +27,10 @@ def quiet(_, size):
     return 5e-7 + 1e-10 * size
 
 
-def doubts_of(*tables, planned=None):
+def doubts_of(*tables, planned=None, waited=0.0):
     quiet_rows = table(Term((Segment(0, 7e-6, 1e-12, 1e-11, 1e-12, 1e-10),)))
     rows = [row for rows in (quiet_rows, *tables) for row in rows]
-    return doubts(fitted(MACHINE, FACTS, rows, {}), planned or {})
+    return doubts(fitted(MACHINE, FACTS, rows, {}), planned or {}, waited)
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
@@ -46,6 +47,27 @@ def test_steady_times_of_a_time_slice_are_doubted_although_they_fit_well():
     """Two ranks that spin on busy cores take turns: every message takes a time slice, with little variation."""
     (doubt,) = doubts_of(message_rows(lambda _, size: SLICE_S + 1e-10 * size))
     assert doubt.startswith("message.host.same_node: a transfer of at most 4 KiB takes 4,000 µs.")
+
+
+def test_a_process_that_had_no_core_for_long_is_doubted_whatever_its_times():
+    (doubt,) = doubts_of(message_rows(quiet), waited=0.22)
+    assert doubt == "all terms: other programs had the CPU core for 22 % of the time"
+    assert doubts_of(message_rows(quiet), waited=0.02) == []
+
+
+def test_the_share_of_waiting_is_of_the_time_that_the_process_was_ready():
+    assert CpuTime(400, 250).share_since(CpuTime(100, 150)) == 0.25
+    assert CpuTime(0, 0).share_since(CpuTime(0, 0)) == 0.0
+
+
+@pytest.mark.parametrize("text", [None, "", "a b c"])
+def test_a_kernel_that_does_not_count_says_nothing(tmp_path, monkeypatch, text):
+    monkeypatch.setattr("tempi.measure.cpu_wait.STATISTICS", tmp_path / "schedstat")
+    if text is not None:
+        (tmp_path / "schedstat").write_text(text)
+    assert cpu_time() == CpuTime(0, 0)
+    (tmp_path / "schedstat").write_text("3000 1000 7\n")
+    assert cpu_time() == CpuTime(3000, 1000)
 
 
 def test_a_network_may_be_slow():

@@ -129,6 +129,13 @@ def test_a_direct_message_that_was_not_measured_is_shown_as_the_choice(environme
     assert "the profile has no term message.direct.same_gpu" in shown
 
 
+def test_an_option_that_changes_the_choice_is_told(environment):
+    profile = ("--bytes", "65536", "--profile", "nvidia-h200-openmpi-4.1.6", "--peer", "same_gpu")
+    told = "TEMPI_NO_DIRECT=1 is set. The choice above is without this option."
+    assert told in explained(environment | {"TEMPI_NO_DIRECT": "1"}, *profile)
+    assert "is set" not in explained(environment, *profile)
+
+
 def test_the_output_of_a_large_message_is_short(environment):
     shown = explained(environment, "--bytes", str(10**15))
     assert len(shown.splitlines()) < 40

@@ -148,6 +148,13 @@ def test_one_term_of_time_slices_is_told_and_the_profile_is_kept_only_if_asked_f
     assert only_profile(tmp_path / "cache").terms
 
 
+def test_a_measurement_beside_other_programs_is_told_and_not_kept(environment, tmp_path):
+    done = run([*STAND_IN_COMMAND, "--quick"], environment | {"STAND_IN_WAITED": "0.25"})
+    assert done.code == 1, done.text
+    assert "all terms: other programs had the CPU core for 25 % of the time" in done.err
+    assert not list(tmp_path.glob("cache/*"))
+
+
 @pytest.mark.parametrize("seconds", ["0.1", "5"])
 def test_a_time_in_which_nothing_can_be_measured_is_refused(environment, tmp_path, seconds):
     done = run([*STAND_IN_COMMAND, "--quick", "--seconds", seconds], environment)
