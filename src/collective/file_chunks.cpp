@@ -20,8 +20,9 @@ namespace tempi::collective {
 namespace {
 
 // Open MPI 5.0.11 looks at its list of pending file requests while another thread takes one out, and crashes. A call in
-// chunks would have hundreds of them.
-constexpr bool kMayCutNonblocking = !TEMPI_MPI_ABI_OPENMPI;
+// chunks would have hundreds of them, so that each chunk is a blocking call there. Then nothing is moved between the MPI
+// calls of the program, unless there is a progress thread.
+constexpr ChunkCalls kChunkCalls = TEMPI_MPI_ABI_OPENMPI ? ChunkCalls::blocking : ChunkCalls::nonblocking;
 
 using pack::Chunk;
 using pack::Direction;
@@ -73,15 +74,22 @@ std::unique_ptr<ChunkPipe> make_pipe(device::Device& device, const LargeBuffer& 
   }
 }
 
+// True: it is better to move the buffer as a whole, because the library moves it between the MPI calls of the program.
+bool is_staged_whole(const Call& call, const LargeBuffer& buffer) {
+  return !call.blocks() && kChunkCalls == ChunkCalls::blocking && buffer.bytes() <= number(Option::POOL_LIMIT);
+}
+
 std::unique_ptr<CutAccess> cut_large(const Call& call, FileAccess file_access, Handle file, const LargeBuffer& buffer,
                                      device::Device& device) {
-  if (!has_offsets(file)) return nullptr;
+  if (is_staged_whole(call, buffer) || !has_offsets(file)) return nullptr;
   const FileView view = view_of(file);
   if (!view.is_native || is_atomic(file)) return nullptr;
   std::vector<Chunk> packed = chunks_for(buffer, view.etype_bytes), unpacked;
   if (packed.empty()) return nullptr;
   if (file_access == FileAccess::read) unpacked = buffer.chunks(Direction::unpack, view.etype_bytes);
-  const device::Limit limit = call.blocks() ? device::Limit::none : device::Limit::pool;
+  // Else the whole buffer would be staged, in pageable memory.
+  const bool is_needed = call.blocks() || kChunkCalls == ChunkCalls::blocking;
+  const device::Limit limit = is_needed ? device::Limit::none : device::Limit::pool;
   auto pipe = make_pipe(device, buffer, limit, std::move(packed), std::move(unpacked));
   if (!pipe) return nullptr;
   count_call(call.function, message::outcome_of(message::Strategy::oneshot),
@@ -142,11 +150,11 @@ std::optional<int> move_in_chunks(const Call& call, FileAccess file_access, Hand
 
 std::optional<int> begin_in_chunks(const Call& call, FileAccess file_access, Handle file, std::optional<Offset> offset,
                                    const Argument& buffer) noexcept {
-  if (!kMayCutNonblocking || call.request == nullptr) return {};
+  if (call.request == nullptr) return {};
   try {
     auto access = cut(call, file_access, file, buffer);
     if (!access) return {};
-    return message::tended(begin_later(call, file_access, file, offset, std::move(access)));
+    return message::tended(begin_later(call, {file, file_access, kChunkCalls}, offset, std::move(access)));
   } catch (const Refused& refused) {
     return tell(refused.code, call.owner, call.owned_by);
   } catch (...) {

@@ -10,8 +10,8 @@
 
 namespace tempi::collective {
 
-LaterAccess::LaterAccess(const Real& real, Handle file, FileAccess file_access, std::unique_ptr<CutAccess> access)
-    : real_(real), file_(file), file_access_(file_access), access_(std::move(access)) {}
+LaterAccess::LaterAccess(const Real& real, LaterFile file, std::unique_ptr<CutAccess> access)
+    : real_(real), file_(file), access_(std::move(access)) {}
 
 int LaterAccess::begin(Offset start) {
   start_ = start;
@@ -20,16 +20,31 @@ int LaterAccess::begin(Offset start) {
   return code_;
 }
 
+int LaterAccess::call_nonblocking(const FilePart& part) {
+  const Offset offset = start_ + part.etypes;
+  const int count = static_cast<int>(part.count);
+  return file_.access == FileAccess::read
+             ? real_.MPI_File_iread_at(file_.file, offset, part.writable(), count, part.type, part.result)
+             : real_.MPI_File_iwrite_at(file_.file, offset, part.address, count, part.type, part.result);
+}
+
+int LaterAccess::call_blocking(const FilePart& part) {
+  const Offset offset = start_ + part.etypes;
+  const int count = static_cast<int>(part.count);
+  return file_.access == FileAccess::read
+             ? real_.MPI_File_read_at(file_.file, offset, part.writable(), count, part.type, part.status())
+             : real_.MPI_File_write_at(file_.file, offset, part.address, count, part.type, part.status());
+}
+
 void LaterAccess::call_library() {
-  const auto call = [&](const FilePart& part) {
-    const Offset offset = start_ + part.etypes;
-    const int count = static_cast<int>(part.count);
-    return file_access_ == FileAccess::read
-               ? real_.MPI_File_iread_at(file_, offset, part.writable(), count, part.type, part.result)
-               : real_.MPI_File_iwrite_at(file_, offset, part.address, count, part.type, part.result);
-  };
-  code_ = access_->call(call, &request_);
-  is_moving_ = code_ == MPI_SUCCESS;
+  if (file_.calls == ChunkCalls::nonblocking) {
+    code_ = access_->call([&](const FilePart& part) { return call_nonblocking(part); }, &request_);
+    is_moving_ = code_ == MPI_SUCCESS;
+    return;
+  }
+  MPI_Status status{};
+  code_ = access_->call([&](const FilePart& part) { return call_blocking(part); }, &status);
+  if (code_ == MPI_SUCCESS) access_->note_moved(status);
 }
 
 bool LaterAccess::has_moved_chunk() {
@@ -49,7 +64,7 @@ bool LaterAccess::make_step() {
   if (code_ == MPI_SUCCESS && access_->has_next()) {
     if (!access_->is_next_packed()) return has_moved;
     call_library();
-    if (is_moving_) return true;
+    if (is_moving_ || (code_ == MPI_SUCCESS && access_->has_next())) return true;
   }
   end();
   return true;
@@ -125,15 +140,14 @@ int begin_first(LaterAccess& access, Handle file, std::optional<Offset> offset, 
 
 }  // namespace
 
-int begin_later(const Call& call, FileAccess file_access, Handle file, std::optional<Offset> offset,
-                std::unique_ptr<CutAccess> cut) {
+int begin_later(const Call& call, LaterFile file, std::optional<Offset> offset, std::unique_ptr<CutAccess> cut) {
   const Offset whole = cut->whole();
-  const auto access = std::make_shared<LaterAccess>(call.real, file, file_access, std::move(cut));
+  const auto access = std::make_shared<LaterAccess>(call.real, file, std::move(cut));
   const message::MessagePtr message =
-      continued_message(call, Group(own_comm()), std::make_shared<LaterOutcome>(access, file));
+      continued_message(call, Group(own_comm()), std::make_shared<LaterOutcome>(access, file.file));
   int code = MPI_SUCCESS;
   try {
-    code = begin_first(*access, file, offset, whole);
+    code = begin_first(*access, file.file, offset, whole);
   } catch (...) {
     message::end_message(*message);
     throw;

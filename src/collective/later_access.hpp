@@ -1,6 +1,6 @@
-// A nonblocking access of a file in chunks. One chunk at a time is a nonblocking call of the library with an explicit
-// offset. MPI calls of the program, and the progress thread, begin the next chunk when the library has moved one: each
-// call at most one chunk, so that it does not wait for the whole access.
+// A nonblocking access of a file in chunks. One chunk at a time is a call of the library with an explicit offset. MPI
+// calls of the program, and the progress thread, begin the next chunk when the library has moved one: each call at most
+// one chunk, so that it does not wait for the whole access.
 //
 // Invariants
 //   One thread at a time makes steps; it holds no lock, because the library may call an error handler of the program,
@@ -18,9 +18,17 @@
 
 namespace tempi::collective {
 
+enum class ChunkCalls : bool { nonblocking, blocking };
+
+struct LaterFile {
+  Handle file;
+  FileAccess access;
+  ChunkCalls calls;
+};
+
 class LaterAccess final : public message::Continuation {
  public:
-  LaterAccess(const Real& real, Handle file, FileAccess file_access, std::unique_ptr<CutAccess> access);
+  LaterAccess(const Real& real, LaterFile file, std::unique_ptr<CutAccess> access);
 
   // Begins the first chunk, at an offset in etypes. Returns the code of the library.
   int begin(Offset start);
@@ -35,13 +43,14 @@ class LaterAccess final : public message::Continuation {
 
  private:
   void call_library();
+  int call_nonblocking(const FilePart& part);
+  int call_blocking(const FilePart& part);
   bool has_moved_chunk();
   bool make_step();
   void end() noexcept;
 
   const Real& real_;
-  const Handle file_;
-  const FileAccess file_access_;
+  const LaterFile file_;
   const std::unique_ptr<CutAccess> access_;
   Offset start_ = 0;
   Handle request_ = request_null();
@@ -53,7 +62,6 @@ class LaterAccess final : public message::Continuation {
 
 // Begins an access that is cut, and hands out its request. Without an offset, the file pointer has it. Throws Error, or
 // Refused.
-int begin_later(const Call& call, FileAccess file_access, Handle file, std::optional<Offset> offset,
-                std::unique_ptr<CutAccess> cut);
+int begin_later(const Call& call, LaterFile file, std::optional<Offset> offset, std::unique_ptr<CutAccess> cut);
 
 }  // namespace tempi::collective

@@ -158,7 +158,8 @@ def _check_cut(side: Side, maker: str, n_bytes: int, chunk: int, how: How) -> bo
     assert sum(given) == n_bytes
     if "TEMPI_FAKE_FAIL" in os.environ:
         return False  # there may be no memory for chunks
-    is_whole = how.way != "blocking" and loses_file_requests_of_threads()
+    has_pool = os.environ.get("TEMPI_POOL_LIMIT") != "0"
+    is_whole = how.way != "blocking" and loses_file_requests_of_threads() and has_pool
     if side.end.kind in ("host", "pinned") or n_bytes < 2 * chunk or is_whole:
         assert len(given) == 1
     elif maker in ALWAYS_CUT:

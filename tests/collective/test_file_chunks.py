@@ -20,11 +20,14 @@ from support.programs import compiled, mpicc
 GPU_KINDS = tuple(kind for kind in KINDS if kind not in ("host", "pinned"))
 CHUNK = 64
 CHUNKED = {"TEMPI_DEVICE": "fake", "TEMPI_FILE_CHUNK": str(CHUNK)}
+# With Open MPI, only nonblocking accesses of more bytes are in chunks.
+SMALL_POOL = {"TEMPI_POOL_LIMIT": "0"}
 FAILURES = ("launch:2", "launch:5", "copy:1", "copy:3", "finish:2", "finish:3", "pinned:1", "pinned:2", "query:2")
 
-IN_CHUNKS = [How(False), How(True), How(False, "wait"), How(True, "test"), How(True, "waitany")]
-if defects.loses_file_requests_of_threads():
-    IN_CHUNKS = IN_CHUNKS[:2]  # and its nonblocking reads over the end of a file never complete
+BLOCKING = [How(False), How(True)]
+LATER = [How(False, "wait"), How(True, "test"), How(True, "waitany")]
+# Nonblocking reads of this Open MPI over the end of a file never complete.
+IN_CHUNKS = BLOCKING if defects.loses_file_requests_of_threads() else BLOCKING + LATER
 
 pytestmark = needs.fake_device("the option of the chunks is for small buffers here")
 
@@ -35,9 +38,9 @@ def below(tmp_path_factory):
     return f"{shim.preload()} {tool}"
 
 
-@pytest.fixture
-def job(ranks, below):
-    return ranks(1, preload=False, LD_PRELOAD=below, **CHUNKED)
+@pytest.fixture(params=[{}, SMALL_POOL], ids=["", "small pool"])
+def job(ranks, below, request):
+    return ranks(1, preload=False, LD_PRELOAD=below, **CHUNKED, **request.param)
 
 
 def test_random_accesses(job, drawn, tmp_path):
@@ -87,6 +90,16 @@ def test_an_error_is_told_once_and_ends_the_access(job, tmp_path, kind, how):
     assert [whose for whose, _ in told].count("file") == 1
 
 
+@pytest.mark.parametrize("how", LATER, ids=str)
+@pytest.mark.parametrize("kind", GPU_KINDS)
+def test_an_error_of_a_later_chunk_without_staging_memory(ranks, below, tmp_path, kind, how):
+    job = ranks(1, preload=False, LD_PRELOAD=below, **CHUNKED, **SMALL_POOL)
+    [[told, is_right]] = job.call(cases.failures, str(tmp_path), kind, how)
+    assert is_right
+    assert [error for _, error in told] == [MPI.ERR_NO_SPACE] * 2
+    assert [whose for whose, _ in told].count("file") == 1
+
+
 @pytest.mark.parametrize("kind", GPU_KINDS)
 def test_a_file_that_may_only_be_read(job, tmp_path, kind):
     [expected] = job.call(cases.refusals, str(tmp_path / "host"), "host")
@@ -105,9 +118,9 @@ def test_the_datatype_is_freed_before_the_write_ends(job, tmp_path, kind):
     assert job.call(cases.frees_the_datatype, str(tmp_path / kind), kind) == [True]
 
 
-@pytest.mark.skipif(defects.loses_file_requests_of_threads(), reason="not cut with Open MPI: run it with MPICH")
 @pytest.mark.parametrize("kind", GPU_KINDS)
-def test_an_mpi_call_moves_a_few_chunks_of_a_pending_write(job, tmp_path, kind):
+def test_an_mpi_call_moves_a_few_chunks_of_a_pending_write(ranks, below, tmp_path, kind):
+    job = ranks(1, preload=False, LD_PRELOAD=below, **CHUNKED, **SMALL_POOL)
     [steps] = job.call(cases.steps_of, str(tmp_path / kind), kind)
     assert sum(steps) == 30
     assert max(steps) <= 4

@@ -79,7 +79,7 @@ def frees_pending_file_requests() -> bool:
 def loses_file_requests_of_threads() -> bool:
     """Crashes where a request of a file ends while another thread makes progress (seen in Open MPI 5.0.11).
 
-    TEMPI carries out nonblocking accesses in one piece then.
+    TEMPI carries out nonblocking accesses in one piece then, or in chunks by blocking calls.
     """
     return library_name() == "openmpi"
 
