@@ -1,5 +1,6 @@
 #include "collective/ends.hpp"
 
+#include "collective/blocks.hpp"
 #include "mpi_config.h"
 
 namespace tempi::collective {
@@ -32,6 +33,17 @@ void compute(Ends& ends, Role result, bool is_on_host) {
 }
 
 }  // namespace
+
+std::int64_t bytes_of(const Ends& ends) noexcept try {
+  std::int64_t bytes = 0;
+  for (const Argument* const one : {&ends.out, &ends.in, &ends.compared}) {
+    if (!one->is_sound()) continue;
+    Blocks(*one, comm_null()).each([&](const Block& block) { bytes += block.role.any() ? block.bytes() : 0; });
+  }
+  return bytes;
+} catch (...) {
+  return 0;
+}
 
 void describe_bcast(const Group& group, Ends& ends, int root) {
   ends.root = root;

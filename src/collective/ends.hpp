@@ -15,6 +15,9 @@ struct Ends {
   Numbers results{};    // of MPI_Reduce_scatter: the count of each process
 };
 
+// The sum over all blocks that the library reads or writes. 0: it refuses a datatype.
+std::int64_t bytes_of(const Ends& ends) noexcept;
+
 void describe_bcast(const Group& group, Ends& ends, int root);
 void describe_gather(const Group& group, Ends& ends, int root);
 void describe_scatter(const Group& group, Ends& ends, int root);

@@ -93,18 +93,6 @@ class Staged final : public message::CompletionHook {
   std::size_t n_ = 0, n_types_ = 0;
 };
 
-// The bytes of both ends, for a report of a call that is passed on. 0 without a report, which is the only reader.
-std::int64_t reported_bytes(const Ends& ends) noexcept try {
-  std::int64_t bytes = 0;
-  for (const Argument* const one : {&ends.out, &ends.in, &ends.compared}) {
-    if (!flag(Option::REPORT) || !one->is_sound()) continue;
-    Blocks(*one, comm_null()).each([&](const Block& block) { bytes += block.role.any() ? block.bytes() : 0; });
-  }
-  return bytes;
-} catch (...) {
-  return 0;  // the library gets the call, and tells the error
-}
-
 void throw_failure(Message& message) {
   if (message.failure) throw Error(*message.failure);
 }
@@ -173,7 +161,7 @@ int carry_out(const Call& call, Ends& ends, device::Device* device, Library libr
                       compared = staged->add(ends.compared, *message, device);
   const auto given_call = [&] { return library(out, in, compared); };
   device::throw_failed_wait();
-  staged->count(call.function, copied, staged->any() ? 0 : reported_bytes(ends));
+  staged->count(call.function, copied, staged->any() || !flag(Option::REPORT) ? 0 : bytes_of(ends));
   if (!staged->any()) return given_call();
   if (call.lifetime != message::Lifetime::programs) {
     message::pack_all_of(*message);
@@ -231,7 +219,7 @@ int call_unseen(const Call& call, const Ends& arguments, DescribeAlone describe,
     if (call.owner == Owner::comm) return refused.code;
   } catch (...) {  // the library gets the call, and tells the error
   }
-  count_call(call.function, Outcome::passed_to_library, static_cast<std::uint64_t>(reported_bytes(ends)));
+  count_call(call.function, Outcome::passed_to_library, static_cast<std::uint64_t>(bytes_of(ends)));
   return call_untouched(arguments, library);
 }
 
