@@ -19,7 +19,7 @@ CHAPTERS = {
     "files": "files",
     "windows": "one-sided access: buffers of the calling rank (origin)",
 }
-WITHOUT_DATA = ("MPI_Type_commit",)
+WITHOUT_DATA = ("MPI_Type_commit", "MPI_Start")
 WINDOWS = (
     "| `MPI_Win_create`, `MPI_Win_allocate`, `MPI_Win_attach` | windows in GPU memory, on "
     "[conditions](c.md#windows-in-gpu-memory) |\n"

@@ -48,7 +48,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def _in_repository(source: str, link: str) -> str:
-    """The path of what a file links to."""
+    """The path of a linked file, from the root of the repository."""
     return normpath(f"{dirname(source)}/{link}")
 
 

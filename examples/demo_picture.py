@@ -11,7 +11,7 @@ from rich.console import Console
 from bench.common.figures import HALO_WAYS
 from examples.demo_halo import Halo
 from examples.demo_pack import Pack
-from examples.demo_table import DISTURBED, Ratio
+from examples.demo_table import Ratio
 from tempi.figures import check_drawable, save
 
 OURS = HALO_WAYS["halo"][1]
@@ -41,7 +41,7 @@ def _draw(plt: Any, packs: Sequence[Pack], halo: Halo, path: Path) -> None:
         if any(ratio.times for _, ratio, _ in rows)
     ]
     if not panels:
-        raise RuntimeError(f"no row has a ratio ({DISTURBED})")
+        raise RuntimeError("no row of the tables has a ratio")
     figure, axes = plt.subplots(
         1, len(panels), figsize=(6.5 * len(panels), 4), layout="constrained", squeeze=False
     )

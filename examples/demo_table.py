@@ -31,7 +31,8 @@ DISTURBED = (
 
 def notes(rows: Iterable[Ratio], *more: str) -> str:
     """What stands below a table: what its words mean."""
-    disturbed = [DISTURBED] if any(ratio.disturbed for ratio in rows) else []
+    is_told = any(ratio.times is None and ratio.why_none == "disturbed" for ratio in rows)
+    disturbed = [DISTURBED] if is_told else []
     return "[dim]" + "\n".join(["; ".join(more), *disturbed]) + "[/dim]"
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 MOST_COUNT = 2**63 - 1  # MPI_Count
-MOST_BYTES = 2**62  # of memory, from the first element to the last: no address space has them
+MOST_BYTES = 2**62  # from the first element to the last; no address space is larger
 
 
 LAUNCH = "1 launch of"  # src/pack/describe.cpp

@@ -17,8 +17,8 @@ from tempi.run.shims import installed, is_in_the_way, package_folder
 
 WIDTH_OF_FILES = 1000  # in a pipe no cell is wrapped
 FOR_TESTS = "FAKE_"  # the names of options for tests begin so
-UNKNOWN = "unknown"  # so begins the answer of an MPI library that cannot be asked before MPI_Init
-YES, NO = "yes", "no"  # so begin the other answers
+UNKNOWN = "unknown"  # first word of the answer if the MPI library must be initialised first
+YES, NO = "yes", "no"  # first words of the other answers
 
 
 def build_info() -> dict[str, str]:
@@ -88,7 +88,7 @@ def installation() -> dict[str, Any]:
 
 
 def build_rows() -> dict[str, str]:
-    """The same for people."""
+    """The same facts as texts for people."""
     found, lib, texts = installation(), library(), build_info()
     mpi = found["mpi_of_this_python"] or f"none ({found['why_no_mpi_of_this_python']})"
     why_no_profile = found["why_no_profile"] or ""

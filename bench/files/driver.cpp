@@ -14,7 +14,7 @@ namespace tempi::bench {
 namespace {
 
 using Words = std::vector<std::uint64_t>;
-constexpr std::int64_t kPiece = 64 << 20;  // bytes of a check, at most, unless a row is longer
+constexpr std::int64_t kPiece = 64 << 20;  // most bytes of one step of a check, unless a row is longer
 constexpr std::int64_t kWord = sizeof(std::uint64_t);
 
 struct Setting {
@@ -67,7 +67,7 @@ class Buffer {
 
   static std::int64_t bytes_of(const Words& words) { return static_cast<std::int64_t>(words.size()) * kWord; }
 
-  // fn(first), with the expected words of the piece: whole rows with their gaps, which are zero.
+  // Calls fn(first) for each piece of whole rows. expected_ has the words of the piece; gaps are zero.
   template <class Fn>
   void each_piece(const Fn& fn) {
     const std::int64_t a_row = stride_ * row_, n_rows = bytes_ / row_, most = std::max<std::int64_t>(1, kPiece / a_row);
@@ -89,7 +89,7 @@ class Buffer {
   MPI_Datatype type_;
   int count_;
   std::int64_t row_;
-  Words expected_{}, found_{};  // kept: new memory costs more than the check
+  Words expected_{}, found_{};  // members, because an allocation takes longer than a check
 };
 
 class Driver {

@@ -20,8 +20,8 @@ namespace tempi::collective {
 namespace {
 
 // Open MPI 5.0.11 looks at its list of pending file requests while another thread takes one out, and crashes. A call in
-// chunks would have hundreds of them, so that each chunk is a blocking call there. Then nothing is moved between the MPI
-// calls of the program, unless there is a progress thread.
+// chunks would have hundreds of them. Therefore, each chunk is a blocking call with Open MPI. Between the MPI calls of
+// the program, only a progress thread moves chunks.
 constexpr ChunkCalls kChunkCalls = TEMPI_MPI_ABI_OPENMPI ? ChunkCalls::blocking : ChunkCalls::nonblocking;
 
 using pack::Chunk;
@@ -87,7 +87,7 @@ std::unique_ptr<CutAccess> cut_large(const Call& call, FileAccess file_access, H
   std::vector<Chunk> packed = chunks_for(buffer, view.etype_bytes), unpacked;
   if (packed.empty()) return nullptr;
   if (file_access == FileAccess::read) unpacked = buffer.chunks(Direction::unpack, view.etype_bytes);
-  // Else the whole buffer would be staged, in pageable memory.
+  // Without the chunks, the whole buffer would be staged in pageable memory.
   const bool is_needed = call.blocks() || kChunkCalls == ChunkCalls::blocking;
   const device::Limit limit = is_needed ? device::Limit::none : device::Limit::pool;
   auto pipe = make_pipe(device, buffer, limit, std::move(packed), std::move(unpacked));

@@ -62,9 +62,10 @@ class Staged final : public message::CompletionHook {
 
   int tell(Handle, int code) noexcept override { return collective::tell(code, owner_, owned_by_); }
 
-  // `copied`: bytes of a process's own block. `passed_on`: bytes of the call if no argument is staged.
-  void count(Function function, std::int64_t copied, std::int64_t passed_on) const noexcept {
-    std::int64_t bytes = any() ? copied : copied + passed_on;
+  // `copied`: bytes of a process's own block.
+  void count(Function function, std::int64_t copied, const Ends& ends) const noexcept {
+    const bool is_passed_on = !any() && copied == 0;
+    std::int64_t bytes = is_passed_on && flag(Option::REPORT) ? bytes_of(ends) : copied;
     for (const auto& one : arguments_) bytes += one ? one->bytes() : 0;
     const Outcome unstaged = copied > 0 ? message::outcome_of(message::Strategy::host) : Outcome::passed_to_library;
     count_call(function, any() ? message::outcome_of(arguments_.front()->strategy()) : unstaged,
@@ -161,7 +162,7 @@ int carry_out(const Call& call, Ends& ends, device::Device* device, Library libr
                       compared = staged->add(ends.compared, *message, device);
   const auto given_call = [&] { return library(out, in, compared); };
   device::throw_failed_wait();
-  staged->count(call.function, copied, staged->any() || !flag(Option::REPORT) ? 0 : bytes_of(ends));
+  staged->count(call.function, copied, ends);
   if (!staged->any()) return given_call();
   if (call.lifetime != message::Lifetime::programs) {
     message::pack_all_of(*message);

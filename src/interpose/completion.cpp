@@ -14,10 +14,14 @@ namespace tempi::interpose {
 #define TEMPI_COMPLETION(name, parameters, call) \
   TEMPI_ENTRY(name, parameters, guarded_and_tended(comm_world(), [&] { return call; }))
 
-// The function that made a request has a row with its outcome: the row of the starts has none.
+namespace {
+
+// All starts have one outcome. The row of the function that made the request says how its messages are handled.
 void count_starts(int count) {
   for (int i = 0; active() && i < count; ++i) count_call(Function::MPI_Start, Outcome::started);
 }
+
+}  // namespace
 
 // These complete no message, and starting pending sends here would split packs that share a launch.
 TEMPI_ENTRY(MPI_Start, (void* request), guarded(comm_world(), [&] {

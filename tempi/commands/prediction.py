@@ -66,7 +66,7 @@ class Prediction:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The strategies that the shim takes, by whether the message can be direct."""
+        """The strategies that the shim takes: of messages that can be direct, then of all others."""
         return (self.chosen, self.otherwise) if self.otherwise else (self.chosen,)
 
     @property
@@ -137,7 +137,7 @@ def on_gpu(known: Known, transfer: Explanation, peer: str) -> Prediction:
 
 
 def _direct_is_slower(totals: Mapping[str, float]) -> bool:
-    """False if one of both was not measured."""
+    """True if both were measured, and the packed message is at least as fast."""
     others = [seconds for name, seconds in totals.items() if name != DIRECT]
     return DIRECT in totals and bool(others) and totals[DIRECT] >= min(others)
 

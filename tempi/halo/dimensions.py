@@ -1,8 +1,9 @@
 """The number of dimensions of the grid of an exchange.
 
-These give it: a Cartesian communicator, ``dims``, ``mask``, ``neighbours``, ``axes`` and the axes of a field.
-Without them, each axis of the first array is a dimension. ``width``, ``periods`` and the arguments of a field
-never reduce it: an exchange that leaves out an axis of the arrays must name the axes of the grid.
+One of these gives the number: a Cartesian communicator, ``dims``, ``mask``, ``neighbours``, ``axes``, or the
+axes of a field. Without them, each axis of the first array is a dimension. ``width``, ``periods``, and the
+width and stagger of a field do not change the number. If an axis of the arrays is not a dimension, the caller
+must name the axes of the grid.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def dimensions_of(comm: MPI.Comm, arguments: Arguments, n_axes: Sequence[int]) -
     n_dims = given[name]
     assert n_dims is not None
     if not 1 <= n_dims <= MAX_DIMENSIONS:
-        told = getattr(arguments, name, None)
+        of_fields = (field.axes for field in arguments.fields if field.axes is not None)
+        told = next(of_fields, None) if name == A_FIELDS_AXES else getattr(arguments, name, None)
         raise ValueError(f"{name} is {told!r}; a grid has 1 to {MAX_DIMENSIONS} dimensions")
     if name == "dims" and given["axes"] is None and given[A_FIELDS_AXES] is None:
         _check_dims(arguments, n_dims, n_axes)
@@ -67,8 +69,8 @@ def _of_first_array(arguments: Arguments, n_axes: int) -> int:
         raise ValueError("array 0 has no axes; it must have one for each dimension of the grid")
     if n_axes > GUESSED_DIMENSIONS:
         raise ValueError(
-            f"which of the arrays' {n_axes} axes are the grid's? dims=(0, 0, 0) says the first "
-            "three, with as many ranks along each as MPI_Dims_create thinks best"
+            f"array 0 has {n_axes} axes, which may be more than the grid has. With dims=(0, 0, 0), the "
+            "first three axes are the grid's, and MPI_Dims_create chooses the number of ranks along each"
         )
     told: list[tuple[str, object]] = [("width", arguments.width), ("periods", arguments.periods)]
     for i, field in enumerate(arguments.fields):
@@ -76,16 +78,18 @@ def _of_first_array(arguments: Arguments, n_axes: int) -> int:
     for name, entries in told:
         n = length_of(entries)
         if n not in (None, n_axes):
+            is_less = n is not None and 0 < n < n_axes
             raise ValueError(
                 f"{name} is {entries!r}, with {_counted(n, 'entry', 'entries')}, but array 0 has "
                 f"{_counted(n_axes, 'axis', 'axes')}, and each is a dimension of the grid. Give one value or "
-                f"one for each axis; or name the axes of the grid, such as axes={tuple(range(n or 1))}"
+                "one for each axis"
+                + (f"; or name the axes of the grid, such as axes={tuple(range(n or 1))}" if is_less else "")
             )
     return n_axes
 
 
 def _check_dims(arguments: Arguments, n_dims: int, n_axes: Sequence[int]) -> None:
-    """Refuse a grid that silently leaves out an axis of all arrays; ValueError."""
+    """Refuse dims that leave out an axis of every array, without `axes`; ValueError."""
     if n_dims < min(n_axes) <= GUESSED_DIMENSIONS:
         raise ValueError(
             f"dims is {arguments.dims!r}, with {_counted(n_dims, 'entry', 'entries')}, but array 0 has "

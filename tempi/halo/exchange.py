@@ -50,8 +50,8 @@ class HaloExchange:
         periodic do not change.
     dims : sequence of int, optional
         Number of ranks in each dimension. MPI_Dims_create replaces the entries that are 0. By default all
-        entries are 0. If `dims` has fewer entries than an array of up to three axes, another array must have
-        as many axes as `dims` has entries, or `axes` must name the axes of the grid.
+        entries are 0. If all arrays have more axes than `dims` has entries, and one array has two or three
+        axes, `axes` must name the axes of the grid.
     neighbours : {"all", "faces"} or dict, default "all"
         "all" fills the ghost cells at faces, edges and corners: up to 26 neighbours in three dimensions.
         "faces" fills only the ghost cells at faces: 6 neighbours. A dict lists the neighbours of this rank,

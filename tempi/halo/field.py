@@ -57,6 +57,9 @@ class Field:
     def __post_init__(self) -> None:
         each = {"width": self.width, "stagger": self.stagger, "axes": self.axes}
         lengths = {name: n for name, told in each.items() if (n := length_of(told)) is not None}
+        for name, n in lengths.items():
+            if n == 0:
+                raise ValueError(f"{name} is {each[name]!r}; it must have an entry for each dimension")
         n_dims = max(lengths.values(), default=1)
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{name} is {each[name]!r}" for name in lengths)

@@ -1,4 +1,4 @@
-"""From the records of the ranks to a profile, and to what is to be said about it."""
+"""The profile that the records of the ranks make, and the notes and doubts about it."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ def measured_profile(
 ) -> tuple[Profile, list[str]]:
     """The profile that the records make, and the doubts about it.
 
-    Failures are shown. Terms and a tuning of an earlier profile in `target` stay; they are not doubted again.
+    The console shows the failures. The profile keeps the other terms and the tuning of an earlier profile in
+    `target`; the doubts are about the measured terms only.
     """
     begun = time.monotonic()
     collected = collect(found, limit.seconds, console)

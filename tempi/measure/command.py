@@ -36,7 +36,7 @@ from tempi.run.interrupts import Interruptible
 from tempi.run.records import records_of
 
 DEFAULT_SECONDS, QUICK_SECONDS = 150.0, 20.0  # without the ranks' start and the fit
-LEAST_SECONDS, LEAST_QUICK_SECONDS = 30.0, 10.0  # less leaves more than half of the rows of a term out
+LEAST_SECONDS, LEAST_QUICK_SECONDS = 30.0, 10.0  # with less time, a term may have less than half of its rows
 MOST_SECONDS = 1e6
 WIDTH_OF_FILES = 120
 GRACE_SECONDS = 90.0  # for the start, and for a measurement that cannot be cut short

@@ -15,7 +15,7 @@ class CpuTime(NamedTuple):
     waited: int
 
     def share_since(self, before: CpuTime) -> float:
-        """The part of the time that the process waited, of the time that it ran or waited."""
+        """The time waited since `before`, divided by the time that the process ran or waited."""
         ran, waited = self.ran - before.ran, self.waited - before.waited
         return waited / (ran + waited) if ran + waited > 0 else 0.0
 

@@ -18,7 +18,7 @@ GROUPS = {
     "Derived datatypes in host memory": (".typed.", ".indexed."),
     "Chunks of the strategy staged, and reductions": (BY_PARTS, "reduce."),
 }
-SHOWN_BLOCKS = (8, 64, 512)  # bytes; every second block of memory: all terms of derived datatypes have them
+SHOWN_BLOCKS = (8, 64, 512)  # bytes; stride: twice the block. All terms of derived datatypes have these
 OF_CONTIGUOUS = "#1f4e79"
 COLOURS = ("#c00000", "#e8853a", "#4b8b3b", "#7b3fa0")  # of SHOWN_BLOCKS, or of other layouts in turn
 MOST_CURVES = len(COLOURS)
@@ -36,7 +36,7 @@ class Curve:
 def group_of(term: str) -> str:
     """The heading of the panels that a term belongs to."""
     headings = [name for name, parts in GROUPS.items() if any(part in term for part in parts)]
-    return headings[-1] if headings else "Other"  # message.host.typed.self is both: the later one is narrower
+    return headings[-1] if headings else "Other"  # the last one is the most specific
 
 
 def groups_of(tables: Mapping[str, list[Measurement]]) -> dict[str, dict[str, list[Measurement]]]:

@@ -1,4 +1,4 @@
-"""Whether the times of a profile can be relied on. Each term is judged alone: not all may be spoilt."""
+"""The check that the times of a profile are reliable. Each term is checked: a fault may affect one only."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ MOST_VAGUE_OF_TERM = 0.45  # of the rows of one term
 MOST_MEDIAN_ERROR = 0.5  # of the fit, relative to the measured time
 MOST_ERROR = 0.9  # the same for the 90th percentile and the half grid
 MOST_WAITED = 0.1  # of the time
-LEAST_MEASURED = 0.5  # of the planned rows: the sizes that are left out are the large ones
+LEAST_MEASURED = 0.5  # of the planned rows: a time limit leaves out the large sizes
 # Transfers of a few KiB on one node take 0.03 µs (a copy) to 0.15 ms (two processes that share a GPU). A rank
-# that waits for a core waits for a time slice of Linux, which is 0.75 ms to 6 ms. Such times are steady, and
-# fit well: no other limit finds them.
+# that waits for a core waits for a time slice of Linux, which is 0.75 ms to 6 ms. Such times vary little, and
+# the fit is good. Therefore, the other limits do not find them.
 SMALL_BYTES, TIME_SLICE_S = 4096, 0.5e-3
 
 
 def doubts(profile: Profile, planned: Mapping[str, int], waited: float = 0.0) -> list[str]:
-    """Why its times are not to be relied on, a line for each reason; empty if nothing speaks against them.
+    """The reasons why the times of a profile are not reliable, one line each; empty if they are reliable.
 
     Parameters
     ----------

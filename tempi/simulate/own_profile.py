@@ -12,8 +12,8 @@ from tempi._library import options
 def own_profile() -> Path | None:
     """The .fit file of the option TEMPI_PROFILE, or else the newest one that was measured on this host.
 
-    A rank chooses among the profiles of its host by the MPI library, too (``src/model/profile.cpp``). A
-    simulation has no MPI library.
+    A rank also compares the MPI library of the profile with its own (``src/model/profile.cpp``). A simulation
+    has no MPI library.
     """
     chosen = next(row.value for row in options() if row.name == "PROFILE")
     if chosen != "auto":

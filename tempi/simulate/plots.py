@@ -101,7 +101,7 @@ def _curve(rows: Sequence[RowOfTable], column: str) -> tuple[list[int], list[flo
 
 
 def by_ranks(axis: Any, label: str, better: str) -> None:
-    """Both scales logarithmic, with plain numbers; the title says what is better. Draw the curves first."""
+    """Both scales logarithmic, with plain numbers; the title says what is better. The curves must exist."""
     axis.set_xscale("log", base=2)
     axis.set(yscale="log", xlabel="ranks", ylabel=label, title=better)
     axis.xaxis.set_major_formatter("{x:.0f}")

@@ -90,7 +90,7 @@ def run(
 
 
 def tracked(items: Sequence[Item], console: Console) -> Iterable[Item]:
-    """The items, with a progress bar where it can vanish again: elsewhere it leaves an empty line."""
+    """The items, with a progress bar on a terminal. In a file, the bar would leave an empty line."""
     return track(items, "simulating", console=console, transient=True, disable=not console.is_terminal)
 
 

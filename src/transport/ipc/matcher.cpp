@@ -211,7 +211,7 @@ Matcher::Place Matcher::place_counted(Received& received, int peer, int tag, boo
   place.n = received.number();
   if (place.n <= ipc::kMostNumber) place.match_queue = received.match_queue;
   const bool is_traced = trace::is_on.load(std::memory_order_relaxed) && !place.is_in_doubt && received.rank >= 0;
-  const bool is_known = tag >= 0 || received.match_queue != nullptr;  // to the sender, who numbers the arrow
+  const bool is_known = tag >= 0 || received.match_queue != nullptr;  // the sender can compute the same number
   if (is_traced && is_known) place.arrow = arrow_of(received.rank, own_rank_, tag, received.n);
   return place;
 }
