@@ -42,6 +42,7 @@ __path__ = extend_path(__path__, __name__)
 
 from tempi._library import Counter, Option, enabled, lib_path, options, reset_stats, stats
 from tempi._version import __version__
+from tempi._words import did_you_mean
 from tempi.activation import watch as _watch_mpi4py
 from tempi.cuda.ordering import stream
 from tempi.explanation import ExplainError, Explanation, explain
@@ -98,8 +99,6 @@ _NEED_MPI = {
 def __getattr__(name: str) -> Any:
     """Import a public name at its first use, because most names import mpi4py.MPI, which initialises MPI."""
     if name not in _NEED_MPI:
-        from tempi._words import did_you_mean  # here, so that `import tempi` does not load difflib
-
         hint = did_you_mean(name, __all__)
         # Without `obj`, Python adds no second hint.
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name, obj=None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tempi._arguments import integer
 from tempi._library import library
+from tempi._words import counted
 from tempi.handles import handle_of
 from tempi.model.features import Features
 
@@ -96,18 +97,13 @@ class Explanation:
         Console().print(self)
 
 
-def counted(number: int, noun: str) -> str:
-    """``"1 block"``, ``"2,048 blocks"``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def merged_launches(plan: str) -> str:
     """The plan with one line for equal launches, and with at most `MOST_LAUNCH_LINES` lines of launches."""
     lines = Counter(plan.splitlines())
     text = [line if n == 1 else _several(line, n) for line, n in lines.items()]
     launches = [number for number, line in enumerate(lines) if LAUNCH in line]
     if len(launches) > MOST_LAUNCH_LINES:
-        rest = launches[MOST_LAUNCH_LINES:]
+        rest = {*launches[MOST_LAUNCH_LINES:]}
         left_out = sum(n for number, n in enumerate(lines.values()) if number in rest)
         text = [line for number, line in enumerate(text) if number not in rest]
         text.append(f"... {left_out:,} more launches")
@@ -148,8 +144,10 @@ def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
     if not 0 <= count <= MOST_COUNT:
         raise ExplainError(f"count is {count}; it must be from 0 to 2^63 - 1")
     _, extent = datatype.Get_extent()
-    if count * max(abs(extent), datatype.Get_size()) > MOST_BYTES:
-        raise ExplainError(f"count is {count}: no memory holds so many elements of {abs(extent)} bytes")
+    n_bytes = max(abs(extent), datatype.Get_size())
+    if count * n_bytes > MOST_BYTES:
+        size = counted(n_bytes, "byte")
+        raise ExplainError(f"count is {count}: no memory holds so many elements of {size}")
     texts = library().explain(handle, count)
     if texts["error"]:
         raise ExplainError(texts["error"])

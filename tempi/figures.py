@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import floor, inf, log10
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ COLOURS = {
     "nccl": "#1f4e79",
     "limit": "#000000",
 }
+STEPS = (1, 2, 5)  # of a decade
+MOST_TICKS = 9
+ROOM = 0.04  # of the axis, for markers at its ends
 LOWER, HIGHER = "lower is better", "higher is better"
 
 
@@ -53,6 +57,39 @@ def by_bytes(axis: Any, label: str) -> None:
     axis.xaxis.set_major_formatter(lambda size, _: size_text(size))
     axis.set_xlabel(f"{label} (bytes)")
     axis.grid(alpha=0.3)
+
+
+def ticks_between(low: float, high: float) -> list[float]:
+    """The numbers 1, 2, 5, 10, ... that enclose `low` and `high`; if they are many, powers of 10 only."""
+    decades = range(floor(log10(low)) - 1, floor(log10(high)) + 2)
+    for steps in (STEPS, STEPS[:1]):
+        numbers = [step * 10.0**decade for decade in decades for step in steps]
+        below = max(number for number in numbers if number <= low)
+        above = min(number for number in numbers if number > high)
+        found = [number for number in numbers if below <= number <= above]
+        if len(found) <= MOST_TICKS:
+            break
+    return found
+
+
+def plain_logarithmic(axis: Any, limits: tuple[float, float] | None = None) -> None:
+    """A logarithmic vertical axis with plain numbers as ticks, at least two.
+
+    Parameters
+    ----------
+    limits : tuple of float, optional
+        The lowest and the highest value. By default those of the data that the figure has; if it has none,
+        the axis gets no ticks of its own.
+    """
+    axis.set_yscale("log")
+    low, high = limits or axis.dataLim.intervaly
+    if not 0 < low <= high < inf:
+        return
+    ticks = ticks_between(low, high)
+    room = (ticks[-1] / ticks[0]) ** ROOM
+    axis.set_ylim(ticks[0] / room, ticks[-1] * room)
+    axis.set_yticks(ticks, [f"{tick:,.10g}" for tick in ticks])
+    axis.minorticks_off()
 
 
 def size_text(size: float) -> str:

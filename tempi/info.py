@@ -138,15 +138,10 @@ def option_rows(with_all: bool) -> list[Option]:
 
 
 def option_facts(option: Option) -> dict[str, Any]:
-    """An option for programs: its values are numbers where they can be; None: not set."""
-    return asdict(option) | {name: _number_or_text(getattr(option, name)) for name in ("value", "default")}
-
-
-def _number_or_text(value: str) -> int | str | None:
-    try:
-        return int(value)
-    except ValueError:
-        return value or None
+    """An option for programs: flags and numbers are numbers; a text without a value is None."""
+    kind = int if option.default.lstrip("-").isdecimal() else str  # the default of a text is never a number
+    values = {"value": option.value, "default": option.default}
+    return asdict(option) | {name: kind(value) if value else None for name, value in values.items()}
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 TAG = 77
 NOT_COUNTED = "not counted"
-DIRECT = frozenset(
-    {"taken: direct (written into the receive buffer)", "taken: direct (packed into a bounce buffer)"}
-)
+BOUNCED = "taken: direct (packed into a bounce buffer)"  # src/base/outcomes.def
+DIRECT = frozenset({"taken: direct (written into the receive buffer)", BOUNCED})
 Maker = Callable[[int], Buffer]
 
 

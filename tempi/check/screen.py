@@ -13,7 +13,7 @@ from rich.table import Table
 
 from tempi import _native
 from tempi._legend import legend
-from tempi.check.exchange import NOT_COUNTED
+from tempi.check.exchange import BOUNCED, NOT_COUNTED
 from tempi.check.pairs import PLACES
 from tempi.check.rank import N_TIMES
 from tempi.check.report import WHY_NOT_COUNTED, Run
@@ -30,10 +30,7 @@ MEANINGS = {
 }
 # The words of the tables for the outcomes of sends, with their meanings.
 OUTCOMES = {outcome: (name, meaning) for name, _, _, _, outcome, meaning in _native.strategy_rows()} | {
-    "taken: direct (packed into a bounce buffer)": (
-        "bounced",
-        "as direct, but the receiver unpacks the data from a bounce buffer",
-    ),
+    BOUNCED: ("bounced", "as direct, but the receiver unpacks the data from a bounce buffer"),
     NOT_COUNTED: (NOT_COUNTED, WHY_NOT_COUNTED.partition(": ")[2]),
 }
 MOST_OUTCOMES = 3  # of a row

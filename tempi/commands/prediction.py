@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tempi import _native
@@ -11,15 +11,22 @@ from tempi._library import library
 from tempi.explanation import Explanation
 from tempi.model.machine import Machine
 from tempi.model.profile_check import ProfileError
-from tempi.model.terms import HOST_STRATEGIES, LOCALITIES, NEAR_LOCALITIES, PEERS, on_host, terms_on_gpu
+from tempi.model.terms import (
+    DIRECT,
+    HOST_STRATEGIES,
+    LOCALITIES,
+    NEAR_LOCALITIES,
+    PEERS,
+    on_host,
+    packed_by_rule,
+    terms_on_gpu,
+)
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.profiles import profile_names, read_profile
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-DIRECT = "direct"
-RULE_BYTES = 48 << 10  # kDeviceBytes, src/transfer/strategy.cpp
 DOUBT_OF_MESSAGE = 1.5  # kDoubtOfMessage, src/model/predict.hpp
 
 
@@ -107,15 +114,6 @@ def find_profile(name: str | None) -> Known | None:
     return Known(wanted, Machine.from_facts({"transports": "", **fit.machine()}), fit)
 
 
-def rule_on_gpu(transfer: Explanation, peer: str, aware: bool) -> str:
-    """The strategy of a message of GPU memory that cannot be direct, without measurements."""
-    if not aware or peer in NEAR_LOCALITIES:
-        return "oneshot"
-    if transfer.contiguous:
-        return "library"
-    return "device" if transfer.features.bytes >= RULE_BYTES else "oneshot"
-
-
 def on_gpu(known: Known, transfer: Explanation, peer: str) -> Prediction:
     """Predictions for a message of GPU memory, as in src/transfer/strategy.cpp with default options.
 
@@ -124,7 +122,9 @@ def on_gpu(known: Known, transfer: Explanation, peer: str) -> Prediction:
     is_near = peer in NEAR_LOCALITIES
     aware = known.machine.cuda_aware and not is_near
     message = (*transfer.features, transfer.contiguous, peer, aware)
-    fit, rule = known.fit, rule_on_gpu(transfer, peer, aware)
+    is_of_library = aware and transfer.contiguous
+    rule = "library" if is_of_library else packed_by_rule(transfer.features.bytes, aware)
+    fit = known.fit
     totals = fit.predict(*message, is_near)
     packed = fit.choose(*message) if rule in totals and rule != "library" else rule
     needed = terms_on_gpu(transfer.contiguous, peer, aware, is_near)
@@ -133,7 +133,7 @@ def on_gpu(known: Known, transfer: Explanation, peer: str) -> Prediction:
     )
     if not is_near or _direct_is_slower(totals):
         return found
-    return Prediction(**vars(found) | {"chosen": DIRECT, "otherwise": found.chosen})
+    return replace(found, chosen=DIRECT, otherwise=found.chosen)
 
 
 def _direct_is_slower(totals: Mapping[str, float]) -> bool:

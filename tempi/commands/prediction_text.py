@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 from rich.table import Table
 
-from tempi._library import options
-from tempi.commands.prediction import DIRECT, RULE_BYTES, Known, Prediction, places_of, predicted
-from tempi.explanation import Explanation, counted
-from tempi.model.terms import LOCALITIES, NEAR_LOCALITIES
+from tempi._library import Option, options
+from tempi._words import counted
+from tempi.commands.prediction import Known, Prediction, places_of, predicted
+from tempi.explanation import Explanation
+from tempi.model.terms import DIRECT, LOCALITIES, NEAR_LOCALITIES, RULE_BYTES
 from tempi.simulate.profiles import profile_names
 
 KINDS = ("pack", "message", "unpack")
@@ -22,7 +23,14 @@ CHOOSING_OPTIONS = (
     "DATATYPE_ONESHOT",
     "DATATYPE_DEVICE",
     "CONTIGUOUS_STAGED",
+    "CUDA_AWARE",
 )
+# Options, each with the one that cancels it.
+CANCELLED_BY = {
+    "DATATYPE_ONESHOT": "DATATYPE_AUTO",
+    "DATATYPE_DEVICE": "DATATYPE_AUTO",
+    "CONTIGUOUS_STAGED": "CONTIGUOUS_AUTO",
+}
 CONDITIONS = (
     "A message is direct only under conditions (docs/strategies.md, Conditions). For example, both processes "
     "run TEMPI on the same node, and each can access the GPU of the other."
@@ -43,7 +51,11 @@ def prediction_table(prediction: Prediction) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("choice of TEMPI")
     totals = prediction.totals
-    for strategy in sorted({*totals, *prediction.choices}, key=lambda name: totals.get(name, 0.0)):
+
+    def unmeasured_first(name: str) -> tuple[float, bool, str]:
+        return totals.get(name, 0.0), name != prediction.chosen, name
+
+    for strategy in sorted({*totals, *prediction.choices}, key=unmeasured_first):
         parts = prediction.parts.get(strategy, {})
         by_kind = {term.partition(".")[0]: value for term, value in parts.items()}
         cells = [us_text(by_kind[kind]) if kind in by_kind else "" for kind in KINDS]
@@ -152,14 +164,17 @@ def _print_one(console: Console, known: Known, transfer: Explanation, found: Pre
     _print_missing(console, known, found)
 
 
+def choosing_options(rows: Iterable[Option]) -> list[Option]:
+    """The options that change the choice: not at their default, and not cancelled by another one."""
+    changed = {row.name: row for row in rows if row.value != row.default}
+    return [row for name, row in changed.items()
+            if name in CHOOSING_OPTIONS and CANCELLED_BY.get(name) not in changed]  # fmt: skip
+
+
 def _print_options(console: Console) -> None:
     """Print the options that change the choice: the tables are for the defaults."""
-    for option in options():
-        if option.name in CHOOSING_OPTIONS and option.value != option.default:
-            _say(
-                console,
-                f"TEMPI_{option.name}={option.value} is set. The choice above is without this option.",
-            )
+    for option in choosing_options(options()):
+        _say(console, f"TEMPI_{option.name}={option.value} is set. The choice above is without this option.")
 
 
 def print_prediction(known: Known | None, transfer: Explanation, peer: str | None) -> None:

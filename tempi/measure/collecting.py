@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tempi._version import __version__
+from tempi._words import counted
 from tempi.measure.doubts import doubts
 from tempi.model.machine import Machine
 from tempi.model.measurement import Measurement
@@ -63,7 +64,7 @@ class Collected:
     def notes(self, limit: Limit) -> Iterator[str]:
         """The rows that were not measured, with the reason, for people."""
         for (term, why), n in self.failures.items():
-            yield f"{term}: {n} row{'s' if n > 1 else ''} could not be measured: {why}"
+            yield f"{term}: {counted(n, 'row')} could not be measured: {why}"
         if not self.left_out:
             return
         yield (
@@ -71,8 +72,7 @@ class Collected:
             f"{self.left_out.total()} of {self.planned.total()} rows were left out. --seconds sets the limit."
         )
         for term, n in self.left_out.items():
-            missing = "all" if n >= self.planned[term] else f"{n} of"
-            yield f"  {term}: {missing} {self.planned[term]} rows"
+            yield f"  {term}: {n} of {counted(self.planned[term], 'row')}"
 
 
 def collect(found: Iterator[Record], seconds: float, console: Console) -> Collected:

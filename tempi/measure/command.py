@@ -45,7 +45,9 @@ GRACE_SECONDS = 90.0  # for the start, and for a measurement that cannot be cut 
 def limit_of(seconds: float | None, quick: bool, *, is_short_allowed: bool) -> Limit:
     """The time limit; UsageError if it is too short to measure every term."""
     if seconds is None:
-        return Limit(QUICK_SECONDS, "20 s with --quick") if quick else Limit(DEFAULT_SECONDS, "150 s")
+        if quick:
+            return Limit(QUICK_SECONDS, f"{QUICK_SECONDS:g} s with --quick")
+        return Limit(DEFAULT_SECONDS, f"{DEFAULT_SECONDS:g} s")
     if math.isnan(seconds):
         raise click.UsageError("--seconds nan is no time")
     least = LEAST_QUICK_SECONDS if quick else LEAST_SECONDS

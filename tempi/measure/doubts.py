@@ -35,11 +35,11 @@ def doubts(profile: Profile, planned: Mapping[str, int], waited: float = 0.0) ->
     tables = by_term(profile.tables)
     found = [
         f"{name}: {reason}"
-        for name, rows in tables.items()
-        if (reason := next(_doubts_of_term(profile, rows, planned.get(name, 0)), ""))
+        for name in {**planned, **tables}
+        if (reason := next(_doubts_of_term(profile, tables.get(name, []), planned.get(name, 0)), ""))
     ]
     if waited > MOST_WAITED:
-        found.append(f"all terms: other programs had the CPU core for {_percent(waited)} of the time")
+        found.append(f"all terms: other processes had the CPU core for {_percent(waited)} of the time")
     n_vague = sum(map(_is_vague, profile.tables))
     if n_vague > MOST_VAGUE_ROWS * len(profile.tables):
         found.append(f"all terms: {_varying(n_vague, len(profile.tables))}")
@@ -48,7 +48,12 @@ def doubts(profile: Profile, planned: Mapping[str, int], waited: float = 0.0) ->
 
 def _doubts_of_term(profile: Profile, rows: Sequence[Measurement], n_planned: int) -> Iterator[str]:
     if len(rows) < LEAST_MEASURED * n_planned:
-        yield f"only {len(rows)} of {n_planned} rows were measured before the time limit"
+        yield (
+            f"only {len(rows)} of {n_planned} rows were measured; the others failed, or the time limit left "
+            "them out"
+        )
+    if not rows:
+        return
     if (small_s := _small_s(rows)) > TIME_SLICE_S:
         yield (
             f"a transfer of at most {SMALL_BYTES >> 10} KiB takes {1e6 * small_s:,.0f} µs. That is the time "

@@ -7,7 +7,7 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
-from tempi.figures import LOWER, by_bytes, check_drawable, describe, save
+from tempi.figures import LOWER, by_bytes, check_drawable, describe, plain_logarithmic, save
 from tempi.measure.curves import BY_PARTS, Curve, abscissa_of, curves_of, groups_of, spread
 from tempi.model.measurement import Measurement, by_term
 from tempi.model.profile import Profile
@@ -17,8 +17,6 @@ COLUMNS = 3
 PANEL_INCHES, TITLE_INCHES = (4.2, 2.7), 0.45  # of a panel, and above those of a group
 MOST_SIZES = 5  # that are ticks
 LABEL_DISTANCE = 0.085  # of the height of a panel
-ROOM = 1.3  # factor between the data and the ends of the vertical axis
-DECADES_WITH_STEPS = 2.0  # fewer have ticks at 1, 2 and 5
 GREY = "#b0b0b0"
 
 
@@ -40,25 +38,14 @@ def draw_curve(axis: Any, curve: Curve, term: Term) -> None:
         axis.plot([x for x, _ in dots], [y for _, y in dots], "o", markerfacecolor=face, **style)
 
 
-def label_curves(axis: Any, curves: Sequence[Curve], limits: tuple[float, float]) -> None:
+def label_curves(axis: Any, curves: Sequence[Curve]) -> None:
     """The name of each curve to the right of its end; names keep a distance."""
-    low, high = map(log10, limits)
+    low, high = map(log10, axis.get_ylim())
     ends = [(log10(1e6 * curve.rows[-1].median_s) - low) / (high - low) for curve in curves]
     for curve, height in zip(curves, spread(ends, LABEL_DISTANCE), strict=True):
         axis.text(
             1.02, height, curve.name, color=curve.colour, fontsize=8, va="center", transform=axis.transAxes
         )  # fmt: skip
-
-
-def plain_logarithmic(axis: Any, limits: tuple[float, float]) -> None:
-    """A logarithmic vertical axis with plain numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    has_steps = log10(limits[1] / limits[0]) < DECADES_WITH_STEPS
-    axis.set(yscale="log", ylim=limits)
-    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if has_steps else (1.0,), numticks=9))
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axis.yaxis.set_minor_locator(NullLocator())
 
 
 def draw_term(axis: Any, rows: Sequence[Measurement], term: Term, limits: tuple[float, float]) -> None:
@@ -73,15 +60,15 @@ def draw_term(axis: Any, rows: Sequence[Measurement], term: Term, limits: tuple[
         by_bytes(axis, "payload")
         axis.xaxis.get_major_locator().set_params(numticks=MOST_SIZES)
     plain_logarithmic(axis, limits)
-    label_curves(axis, curves, limits)
+    label_curves(axis, curves)
     axis.set_title(rows[0].term, fontsize=10)
     axis.grid(alpha=0.3)
 
 
 def limits_of(tables: Sequence[Sequence[Measurement]]) -> tuple[float, float]:
-    """The ends of the vertical axis of terms, in microseconds."""
+    """The shortest and the longest time of terms, in microseconds."""
     times = [1e6 * row.median_s for rows in tables for row in rows]
-    return min(times) / ROOM, max(times) * ROOM
+    return min(times), max(times)
 
 
 def lines_of(n_panels: int) -> list[list[int]]:

@@ -23,6 +23,8 @@ NEAR_LOCALITIES = ("self", "same_gpu", "other_gpu")  # on the same node
 LOCALITIES = (*NEAR_LOCALITIES, "other_node")
 HOST_STRATEGIES = tuple(name for name, _, _, on_host, *_ in _ROWS if on_host)
 PEERS = ("self", "same_node", "other_node")
+(DIRECT,) = DIRECT_STRATEGIES
+RULE_BYTES = 48 << 10  # kDeviceBytes, src/transfer/strategy.cpp
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,17 @@ def terms_on_gpu(
     if reaches_peer:
         found |= {name: (f"message.{name}.{locality}",) for name in DIRECT_STRATEGIES}
     return found
+
+
+def packed_by_rule(n_bytes: int, cuda_aware: bool) -> str:
+    """The strategy of a packed message of GPU memory without measurements (src/transfer/strategy.cpp).
+
+    Parameters
+    ----------
+    cuda_aware : bool
+        The MPI library may be handed GPU memory.
+    """
+    return "device" if cuda_aware and n_bytes >= RULE_BYTES else "oneshot"
 
 
 def on_host(strategy: str, indexed: bool, peer: str) -> str:

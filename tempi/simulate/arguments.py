@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
-from tempi.model.terms import STRATEGIES
-from tempi.simulate.costs import DIRECT
+from tempi.model.terms import DIRECT, STRATEGIES
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.exchange import Noise
 from tempi.simulate.halo import MOST_RANKS, Cells

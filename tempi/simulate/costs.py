@@ -13,14 +13,12 @@ from typing import NamedTuple
 
 from tempi import _native
 from tempi.model.features import Features
-from tempi.model.terms import DIRECT_STRATEGIES, NEAR_LOCALITIES, NEED_CUDA_AWARE
+from tempi.model.terms import DIRECT, NEAR_LOCALITIES, NEED_CUDA_AWARE, packed_by_rule
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.network import MICRO
 from tempi.simulate.profiles import Terms, is_cuda_aware, needed_term, terms_of
 
-RULE_BYTES = 48 << 10  # without a prediction of the rule's strategy (kDeviceBytes, src/transfer/strategy.cpp)
 LIBRARY, HOST, SELF = "library", "host", "self"
-(DIRECT,) = DIRECT_STRATEGIES
 NOT_ON_A_NODE = (
     "the profile has no times of derived datatypes in host memory: run tempi measure on this machine, and "
     "leave --profile out; or simulate messages of GPU memory (--memory gpu)"
@@ -118,7 +116,7 @@ class Costs:
             return str(self._wish) if self._aware or self._wish not in NEED_CUDA_AWARE else "oneshot"
         if self._goes_direct(message):
             return DIRECT
-        rule = "device" if self._aware and message.features.bytes >= RULE_BYTES else "oneshot"
+        rule = packed_by_rule(message.features.bytes, self._aware)
         return self._fit.choose(*self._question(message)) or rule
 
     def _goes_direct(self, message: OneMessage) -> bool:

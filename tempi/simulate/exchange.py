@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tempi.model.features import Features
-from tempi.model.terms import LOCALITIES
-from tempi.simulate.costs import DIRECT, Cost, OneMessage
+from tempi.model.terms import DIRECT, LOCALITIES
+from tempi.simulate.costs import Cost, OneMessage
 from tempi.simulate.engine import Plan, Times, run
 from tempi.simulate.messages import Floats, Integers, Messages, order_within
 from tempi.simulate.network import Network

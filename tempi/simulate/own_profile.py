@@ -20,8 +20,16 @@ def own_profile() -> Path | None:
         return None if chosen == "none" else Path(chosen)
     folder = _native.cache_folder()
     files = Path(folder).glob("*.fit") if folder else ()
-    newest_first = sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)
+    newest_first = sorted(files, key=_modified, reverse=True)
     return next((path for path in newest_first if _is_of_this_host(path)), None)
+
+
+def _modified(path: Path) -> float:
+    """The time of the last change, in seconds; 0 if the file cannot be read, such as a link to no file."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _is_of_this_host(path: Path) -> bool:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tempi.figures import COLOURS, HIGHER, LOWER, check_drawable, describe, save, size_text
+from tempi.figures import COLOURS, HIGHER, LOWER, check_drawable, describe, plain_logarithmic, save, size_text
 from tempi.simulate.reduction_report import ReductionRow
 from tempi.simulate.report import Row, RowOfTable, number_text
-from tempi.simulate.ticks import plain_logarithmic, ticks_at
 
 KIB = 1 << 10
 LINES = ("-", "--", ":", "-.")
 MARKERS = ("o", "^", "D", "v", "P", "X", "<", ">")
 WIDTHS, HEIGHT, HEIGHT_OF_ENTRY = (9.0, 12.0), 4.2, 0.25  # inches, without and with the speed-up
 WIDTH_OF_BARS, HEIGHT_OF_BARS = 9.0, 2.8
+MOST_RANKS_AS_TICKS = 10
 SOURCE = "simulated by tempi simulate, not measured"
 # The hollow markers of the library stay visible where a time with TEMPI is the same.
 OF_TEMPI = {"color": COLOURS["tempi"]}
@@ -100,10 +100,17 @@ def _curve(rows: Sequence[RowOfTable], column: str) -> tuple[list[int], list[flo
     return [row.ranks for row in rows], [getattr(row, column) for row in rows]
 
 
+def ticks_at(axis: Any, ranks: Collection[int]) -> None:
+    """Ticks of the horizontal axis at these numbers of ranks; no change if they are too many."""
+    if 0 < len(ranks) <= MOST_RANKS_AS_TICKS:
+        axis.set_xticks(sorted(ranks), [f"{n:,}" for n in sorted(ranks)])
+        axis.minorticks_off()
+
+
 def by_ranks(axis: Any, label: str, better: str) -> None:
     """Both scales logarithmic, with plain numbers; the title says what is better. The curves must exist."""
     axis.set_xscale("log", base=2)
-    axis.set(yscale="log", xlabel="ranks", ylabel=label, title=better)
+    axis.set(xlabel="ranks", ylabel=label, title=better)
     axis.xaxis.set_major_formatter("{x:.0f}")
     plain_logarithmic(axis)
     axis.grid(alpha=0.3, which="both")

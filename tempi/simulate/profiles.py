@@ -102,7 +102,7 @@ def _where_a_term_is(name: str) -> str:
     measuring = f"run tempi measure on {machine} and use its profile"
     known = profiles_of_gpus(name)
     if not known:
-        return measuring.capitalize()
+        return measuring[0].upper() + measuring[1:]
     return f"Use --profile with one of {', '.join(known)}, which come with TEMPI; or {measuring}"
 
 

@@ -11,12 +11,20 @@ from profiles import FACTS, MACHINE, measured
 
 from support.programs import run
 from tempi import _native
+from tempi._library import Option, options
 from tempi.commands.prediction import Known, Prediction, on_gpu
-from tempi.commands.prediction_text import mark, us_text
+from tempi.commands.prediction_text import (
+    CANCELLED_BY,
+    CHOOSING_OPTIONS,
+    choosing_options,
+    mark,
+    prediction_table,
+    us_text,
+)
 from tempi.explanation import Explanation, merged_launches
 from tempi.model.features import Features
 from tempi.model.profile import fit_text, fitted, write
-from tempi.model.terms import LOCALITIES, NEAR_LOCALITIES, Segment, Term, terms_on_gpu
+from tempi.model.terms import LOCALITIES, NEAR_LOCALITIES, RULE_BYTES, Segment, Term, terms_on_gpu
 
 SHIPPED = Path(__file__).resolve().parents[2] / "perfmodel" / "machines"
 EXPLAIN = [sys.executable, "-m", "tempi", "explain", "MPI.DOUBLE.Create_vector(1024, 1, 64)"]
@@ -134,6 +142,38 @@ def test_an_option_that_changes_the_choice_is_told(environment):
     told = "TEMPI_NO_DIRECT=1 is set. The choice above is without this option."
     assert told in explained(environment | {"TEMPI_NO_DIRECT": "1"}, *profile)
     assert "is set" not in explained(environment | {"TEMPI_NO_DIRECT": "0"}, *profile)
+
+
+def option(name, value, default="0"):
+    return Option(name, value, default, "", True)
+
+
+@pytest.mark.parametrize(
+    ("told", "rows"),
+    [
+        (["CUDA_AWARE"], [option("CUDA_AWARE", "1", "auto"), option("REPORT", "1")]),
+        (["DATATYPE_ONESHOT"], [option("DATATYPE_ONESHOT", "1"), option("DATATYPE_AUTO", "0")]),
+        ([], [option("DATATYPE_ONESHOT", "1"), option("DATATYPE_DEVICE", "1"), option("DATATYPE_AUTO", "1")]),
+        ([], [option("CONTIGUOUS_AUTO", "1"), option("CONTIGUOUS_STAGED", "1")]),
+    ],
+)
+def test_only_options_that_change_the_choice_are_told(told, rows):
+    assert [row.name for row in choosing_options(rows)] == told
+
+
+def test_each_option_that_changes_the_choice_exists():
+    names = {row.name for row in options()}
+    assert {*CHOOSING_OPTIONS, *CANCELLED_BY, *CANCELLED_BY.values()} <= names
+
+
+def test_strategies_without_a_time_have_one_order_with_the_chosen_one_first():
+    found = Prediction("GPU", "same_gpu", {}, {"staged": 1.0}, "oneshot", "direct")
+    assert [*prediction_table(found).columns[0].cells] == ["oneshot", "direct", "staged"]
+
+
+def test_the_limit_of_the_rule_is_the_limit_of_the_shim():
+    source = (SHIPPED.parents[1] / "src" / "transfer" / "strategy.cpp").read_text()
+    assert f"kDeviceBytes = {RULE_BYTES >> 10} << 10;" in source
 
 
 def test_the_output_of_a_large_message_is_short(environment):

@@ -151,7 +151,7 @@ def test_one_term_of_time_slices_is_told_and_the_profile_is_kept_only_if_asked_f
 def test_a_measurement_beside_other_programs_is_told_and_not_kept(environment, tmp_path):
     done = run([*STAND_IN_COMMAND, "--quick"], environment | {"STAND_IN_WAITED": "0.25"})
     assert done.code == 1, done.text
-    assert "all terms: other programs had the CPU core for 25 % of the time" in done.err
+    assert "all terms: other processes had the CPU core for 25 % of the time" in done.err
     assert not list(tmp_path.glob("cache/*"))
 
 

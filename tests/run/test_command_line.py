@@ -3,15 +3,19 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from support import shim
 from support.programs import line_from
+from tempi.check.exchange import DIRECT, NOT_COUNTED
+from tempi.check.screen import OUTCOMES
 from tempi.model.machine import Machine
 from tempi.model.profile import fit_text
 
@@ -37,7 +41,8 @@ def check_told(done, code, words):
         (["explain", "MPI.INT", "--count", HUGE], 2, "is not in the range"),
         (["explain", "MPI.INT", "--bytes", HUGE], 2, "is not in the range"),
         (["explain", "MPI.INT", "--count", str(2**63 - 1)], 1, "no memory holds so many elements of 4 bytes"),
-        (["explain", "MPI.BYTE", "--bytes", str(2**63 - 1)], 1, "no memory holds so many elements of 1 bytes"),
+        (["explain", "MPI.BYTE", "--bytes", str(2**63 - 1)], 1, "no memory holds so many elements of 1 byte"),
+        (["explain", "MPI.DOUBLE.Create_resized(0, 0)", "--count", str(2**61)], 1, "elements of 8 bytes"),
         (["explain", "MPI.INT", "--profile", "."], 1, ". cannot be read"),
         (["explain", "MPI.DATATYPE_NULL"], 1, "datatype is MPI.DATATYPE_NULL"),
         (["explain", "MPI.INT.Create_vector("], 2, "SyntaxError"),
@@ -124,6 +129,13 @@ def test_an_interrupt_that_is_ignored_at_the_start_stays_ignored(tmp_path, envir
     assert "ended" in said
 
 
+def test_the_screen_of_check_knows_its_outcomes_by_the_texts_of_the_counters():
+    base = Path(__file__).resolve().parents[2] / "src" / "base"
+    texts = {text for name in ("outcomes", "strategies")
+             for text in re.findall(r'"((?:taken|passed on): .*?)"', (base / f"{name}.def").read_text())}  # fmt: skip
+    assert {*OUTCOMES, *DIRECT} - {NOT_COUNTED} <= texts
+
+
 def test_info_is_an_object_for_programs_and_whole_lines_in_a_pipe(tempi, environment):
     whole = json.loads(tempi("info", "--json", **environment).out)
     assert os.path.exists(whole["tempi"]["libtempi_so"])
@@ -141,7 +153,8 @@ def test_info_is_an_object_for_programs_and_whole_lines_in_a_pipe(tempi, environ
 
 def test_the_json_of_info_has_values_for_programs(tempi, environment):
     """Reasons are texts of their own, whose names begin with why."""
-    whole = json.loads(tempi("info", "--json", **environment, TEMPI_DEVICE="none", TEMPI_POOL_LIMIT="4096").out)
+    variables = {"TEMPI_DEVICE": "none", "TEMPI_POOL_LIMIT": "4096", "TEMPI_CACHE_DIR": "2024", "TEMPI_REPORT": "0"}
+    whole = json.loads(tempi("info", "--json", **environment | variables).out)
     found = whole["tempi"]
     switches = ("handles_calls", "cuda_aware", "direct_to_self", "direct_between_processes")
     assert {name: found[name] for name in switches} == dict.fromkeys(switches, False)
@@ -152,6 +165,7 @@ def test_the_json_of_info_has_values_for_programs(tempi, environment):
     assert whole["gpus"] == []
     values = {row["name"]: row["value"] for row in whole["options"]}
     assert (values["POOL_LIMIT"], values["STRATEGY"], values["TRACE"]) == (4096, "auto", None)
+    assert (values["CACHE_DIR"], values["REPORT"]) == ("2024", 0)
 
 
 def test_info_says_which_profile_is_in_use(tempi, environment, tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tempi.model.features import Features
 from tempi.simulate.costs import Costs, HostCosts, OneMessage
 from tempi.simulate.errors import SimulationError
-from tempi.simulate.profiles import completed, is_cuda_aware, read_profile
+from tempi.simulate.profiles import completed, is_cuda_aware, needed_term, read_profile
 
 SHIPPED = ("nvidia-h200-openmpi-4.1.6", "nvidia-h200-openmpi-5.0.7-cuda")
 DIRECT_TERMS = TERMS | {"message.direct.other_gpu": line(9e-6, 2e-12)}
@@ -52,6 +52,12 @@ def test_contiguous_messages_within_a_node_are_direct_where_that_was_measured():
     terms = DIRECT_TERMS | {"message.direct.other_gpu": line(1e-6, 1e-13)}
     assert costs(fit(terms=terms)).of(message).strategy == "direct"
     assert costs(fit(terms=terms), strategy="oneshot").of(message).strategy == "library"
+
+
+def test_a_term_that_no_profile_has_is_to_be_measured():
+    words = "the profile has no term nosuch. Run tempi measure on a machine with GPUs and use its profile"
+    with pytest.raises(SimulationError, match=f"^{words}$"):
+        needed_term({}, "nosuch")
 
 
 def test_a_strategy_asked_for_is_taken():

@@ -29,6 +29,7 @@ def own_profile(tmp_path, simulate_with):
     (cache / "own.fit").write_text(fit_text(machine, ON_HOST, {}))
     (cache / "other.fit").write_text(fit_text(replace(machine, host="elsewhere"), ON_HOST, {}))
     (cache / "damaged.fit").write_text("tempi-fit 1")
+    (cache / "link.fit").symlink_to(cache / "nowhere.fit")
     os.utime(cache / "own.fit", (0, 0))  # the oldest one
     return simulate_with(TEMPI_CACHE_DIR=str(cache), TEMPI_PROFILE="auto"), str(cache / "own.fit")
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tempi.simulate.ticks import MOST_TICKS, ticks_between
+from tempi.figures import MOST_TICKS, ticks_between
 
 SMALL = ("--size", "32", "--radius", "1", "--quantities", "2")
 
