@@ -8,6 +8,7 @@
 #include "base/options.hpp"
 #include "base/trace.hpp"
 #include "mpi/active.hpp"
+#include "mpi/own_comm.hpp"
 #include "peer/peer.hpp"
 #include "transfer/no_gpu.hpp"
 #include "transfer/strategy.hpp"
@@ -75,7 +76,9 @@ void remember(const Buffer& buffer, int peer, const KnownType& type) {
 // (transfer/no_gpu.hpp).
 void report_untouched(const Buffer& buffer, Outcome why = Outcome::passed_to_library) {
   if (!flag(Option::REPORT)) return;
-  const KnownType* const type = find_type(buffer.datatype);
+  const KnownType* type = find_type(buffer.datatype);
+  if (type == nullptr && buffer.count > 0 && !find_refusal(buffer.datatype, own_comm()))
+    type = analyse_type(buffer.datatype).type;
   const bool is_sized = type != nullptr && buffer.count > 0 && !overflows(buffer.count, type->size());
   count_call(buffer.function, why, is_sized ? static_cast<std::uint64_t>(buffer.count * type->size()) : 0);
 }

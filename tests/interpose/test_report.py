@@ -146,6 +146,7 @@ peer = 1 - comm.rank
 for _ in range(40):
     MPI.Request.Waitall([comm.Irecv([a, 1, column], peer), comm.Isend([a, 1, column], peer)])
 comm.Send([a, 1, column], MPI.PROC_NULL)
+comm.Sendrecv(a, peer, 0, np.zeros((8, 8)), peer)  # contiguous
 comm.Bcast([a, 64, MPI.DOUBLE])
 comm.Allreduce(MPI.IN_PLACE, [a, 64, MPI.DOUBLE])
 comm.Alltoall(a[:4], a[4:])
@@ -173,6 +174,7 @@ def test_every_call_that_is_seen_is_listed(tmp_path, device):
     )
     counts = {name: (int(calls), int(size)) for name, calls, size in rows}
     assert counts["MPI_Isend"] == counts["MPI_Irecv"] == (80, 80 * 64)
+    assert counts["MPI_Sendrecv"] == (2 * 2, 2 * 2 * 512)  # a send and a receive
     assert counts["MPI_Bcast"] == (2, 2 * 512)
     assert counts["MPI_Allreduce"] == (2, 2 * 512)  # in place: one buffer
     assert counts["MPI_Alltoall"] == (2, 2 * 2 * 256)
