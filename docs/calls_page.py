@@ -25,7 +25,7 @@ WINDOWS = (
     "[conditions](c.md#windows-in-gpu-memory) |\n"
 )
 REFUSED = """
-TEMPI refuses these uses of GPU memory. All rows but the last apply only if the library is not CUDA-aware:
+TEMPI refuses these uses of GPU memory. With a CUDA-aware library, TEMPI refuses only the use in the last row:
 
 | calls | use of GPU memory | what happens | what to do instead |
 |---|---|---|---|

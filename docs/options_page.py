@@ -25,7 +25,8 @@ passed to the MPI library. This option selects who does this:
 | value | the program has `MPI_THREAD_MULTIPLE` | the program has a lower thread level |
 |---|---|---|
 | `auto` | a thread of TEMPI | the next MPI call of the program |
-| `calls` | the send itself: it returns only when the data is packed | the next MPI call of the program |
+| `calls` | the nonblocking send: it packs the data, passes the message, and then returns | \
+the next MPI call of the program |
 | `thread` | a thread of TEMPI | a thread of TEMPI |
 
 With `thread`, TEMPI requests `MPI_THREAD_MULTIPLE` from the MPI library. `MPI_Query_thread` still returns the

@@ -27,7 +27,7 @@ a profile of this machine predicts that `host` is more than 1.5 times as fast as
 `library` |
 | `direct` | as `auto`, but TEMPI ignores the predicted time of `direct` | as `auto` | as `auto` |
 | `library` | `library`\\* | `library`\\* | `library` |
-| `device` | contiguous buffers: `library`\\*. Other buffers: `device`\\* | the same | `library` |
+| `device` | contiguous buffers: `library`\\*. Other buffers: `device`\\* | as on the same node | `library` |
 | `oneshot` | `oneshot` | `oneshot` | `library` |
 | `staged` | `staged` | `staged` | `library` |
 | `host` | `oneshot` | `oneshot` | `host` |
@@ -78,8 +78,9 @@ message. |
 | layouts | The two layouts can be combined into at most 1,024 boxes, or the receive has a \
 [bounce buffer](#bounce-buffers). |
 | source | The receive names its source. It is not from `MPI_ANY_SOURCE`. |
-| tag | The receive is of the same kind as the first receive from this source on the communicator: both name \
-a tag, or both use `MPI_ANY_TAG`. |
+| tag | The first receive from a source on the communicator decides for all receives from this source. If it \
+names a tag, only receives that name a tag can be direct. If it uses `MPI_ANY_TAG`, only receives with \
+`MPI_ANY_TAG` can be direct. |
 | other operations | The receiver has no earlier pending operation that can take the message: a receive from \
 `MPI_ANY_SOURCE`, a matched probe, or a receive that the program cancels. |
 | time | The receive is posted before the [match timeout](#match-timeout) of the send ends. |
@@ -106,17 +107,17 @@ timeout is the longest time of this wait. When it ends, TEMPI packs the message.
 
 The first row that fits a message gives its match timeout:
 
-| message | if `TEMPI_MATCH_TIMEOUT` is 0 (default) | if `TEMPI_MATCH_TIMEOUT` is N |
+| message | match timeout by default (`TEMPI_MATCH_TIMEOUT=0`) | match timeout with `TEMPI_MATCH_TIMEOUT=N` |
 |---|---|---|
 | message of a collective call that the receiver has already entered | 20 ms + 1 µs for each 5,000 bytes | N \
-µs |
+microseconds |
 | blocking send to a process that has called `MPI_Probe` or `MPI_Iprobe` | 10 µs + 1 µs for each 20,000 \
-bytes | the same |
+bytes | as by default: the option has no effect |
 | nonblocking send to such a process | no wait | no wait |
 | send of more than 16 KiB that the program waits for, in `MPI_Send`, `MPI_Wait` or `MPI_Waitall` | 20 ms + \
-1 µs for each 5,000 bytes | N µs |
-| blocking send of at most 16 KiB | 10 µs | N µs |
-| all other messages | 100 µs + 1 µs for each 5,000 bytes | N µs |
+1 µs for each 5,000 bytes | N microseconds |
+| blocking send of at most 16 KiB | 10 µs | N microseconds |
+| all other messages | 100 µs + 1 µs for each 5,000 bytes | N microseconds |
 
 Normally, `MPI_Isend` returns at once ([exception](options.md#tempi_progress)). Its match timeout begins with
 the next MPI call that can block. Without TEMPI, a program also waits for a late receiver: most MPI libraries
@@ -172,11 +173,16 @@ library only if two conditions are met:
 - All peers are on other nodes.
 - The call is in TEMPI's list of calls that work with GPU memory in this library (`src/machine/handed.def`).
 
-Within a node, messages of GPU memory are direct, also contiguous ones. If a message cannot be direct, the
-library gets packed bytes in pinned host memory. By default, TEMPI does not pass GPU memory to the library
-within a node, because the library also imports memory of other processes. If TEMPI still has an
-import of freed memory at the address that the library wants to import, CUDA refuses the library's import. UCX
-then aborts the program.
+Within a node, messages of GPU memory are direct, whether they are contiguous or not. If a message cannot be
+direct, the library gets packed bytes in pinned host memory.
+
+By default, TEMPI does not pass GPU memory to the library within a node, because UCX could then abort the
+program. This would happen as follows:
+
+1. TEMPI imports memory of another process. The other process frees this memory, but TEMPI still has the
+   import.
+2. The other process allocates new memory at the same address, and the library imports the new memory.
+3. CUDA refuses this import, because the old import has the same address. UCX then aborts the program.
 
 If an option switches direct messages off, TEMPI also passes GPU memory to the library within a node. TEMPI
 always passes the GPU memory of `MPI_Win_create` and `MPI_Win_attach` to a CUDA-aware library.
