@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tempi.simulate.reduce_command import reduce_command
 from tempi.simulate.report import Row, legend_of, row_of, table_of
 from tempi.simulate.results import Report, console_of, run, tracked
 from tempi.simulate.scenario import WAYS, Problem, Scenario
-from tempi.simulate.timelines import read_timelines
+from tempi.simulate.timelines import Recorded, read_timelines
 
 REPORT = Report(table_of, legend_of, draw)
 
@@ -152,12 +153,7 @@ def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -
         raise click.ClickException(str(error)) from error
 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[Row]:
-        if found.n_left_out:
-            left_out = counted(found.n_left_out, "message")
-            said = (
-                f"Not simulated: {left_out} of host memory. --memory host simulates all messages, as "
-                "messages of host memory"
-            )
+        for said in _doubts(found):
             console.print(f"[yellow]{said}[/yellow]", highlight=False, soft_wrap=True)
         outcome = scenario.of_rounds(found.rounds, found.n_ranks, True)
         alone = scenario.of_rounds(found.rounds, found.n_ranks, False) if compare else None
@@ -178,3 +174,25 @@ def networks_command() -> None:
     The command prints what each number of a network is, its value, and where the value comes from.
     """
     print_networks(console_of())
+
+
+def _doubts(found: Recorded) -> Iterator[str]:
+    """What the simulation of these timelines leaves out."""
+    if found.n_left_out:
+        left_out = counted(found.n_left_out, "message")
+        yield (
+            f"Not simulated: {left_out} of host memory. --memory host simulates all messages, as "
+            "messages of host memory"
+        )
+    if found.without_timeline:
+        first = found.without_timeline[0]
+        yield (
+            f"Not simulated: the messages that {counted(len(found.without_timeline), 'rank')} "
+            f"(rank {first}{', ...' if len(found.without_timeline) > 1 else ''}) sent. Their timelines are "
+            "missing: name all timelines of the job"
+        )
+    if not found.has_waits:
+        yield (
+            "The timelines have no waits. All messages of a rank start at the same time in this simulation, "
+            "also those of blocking calls that the MPI library carried out"
+        )

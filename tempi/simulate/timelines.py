@@ -45,12 +45,18 @@ class Recorded:
         The memory of the program's data that these messages are of.
     n_left_out : int
         Messages of the other memory.
+    without_timeline : list of int
+        The ranks whose timelines are missing. Their sends are not known.
+    has_waits : bool
+        False: no rank waits between its messages, or the MPI library alone carries out all waits.
     """
 
     rounds: list[Messages]
     n_ranks: int
     memory: str
     n_left_out: int = 0
+    without_timeline: Sequence[int] = ()
+    has_waits: bool = True
 
 
 def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded:
@@ -68,13 +74,14 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
         With one line, if a file is no timeline, or there are no messages in them.
     """
     rows: dict[str, dict[int, list[Row]]] = {"gpu": defaultdict(list), "host": defaultdict(list)}
-    ranks, n_started = set[int](), 0
+    ranks, n_started, n_waits = set[int](), 0, 0
     for path in paths:
         for rank, events in _timelines(path).items():
             if rank in ranks:
                 raise SimulationError(f"{path} is another timeline of rank {rank}: name each timeline once")
             ranks.add(rank)
             n_started += sum(event.get("name") == START for event in events)
+            n_waits += sum(event.get("name") in WAITS for event in events)
             for number, event in _numbered(events):
                 where = memory or ("host" if event.get("memory") == "host" else "gpu")
                 rows[where][number].append(_row(path, rank, event))
@@ -88,7 +95,9 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
             f"the timelines name rank {n_ranks - 1:,}: at most {MOST_RANKS:,} ranks are possible"
         )
     n_left_out = sum(len(of_round) for others in rows.values() for of_round in others.values())
-    return Recorded([_messages(found[number]) for number in sorted(found)], n_ranks, chosen, n_left_out)
+    rounds = [_messages(found[number]) for number in sorted(found)]
+    missing = [rank for rank in range(n_ranks) if rank not in ranks]
+    return Recorded(rounds, n_ranks, chosen, n_left_out, missing, n_waits > 0)
 
 
 def _why_none(n_started: int) -> str:

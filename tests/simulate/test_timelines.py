@@ -117,6 +117,19 @@ def test_host_messages_are_never_taken_for_gpu_messages_unless_asked(tmp_path):
     assert (found.memory, len(found.rounds[0]), found.n_left_out) == ("gpu", 3, 0)
 
 
+def test_missing_timelines_and_missing_waits_are_told(tmp_path):
+    names = ["send", "library wait"]
+    paths = [timeline(tmp_path / f"{rank}.json", rank, names if rank == 0 else ["send"]) for rank in (0, 1)]
+    found = read_timelines(paths)
+    assert (list(found.without_timeline), found.has_waits) == ([], True)
+    found = read_timelines(paths[1:])
+    assert (list(found.without_timeline), found.has_waits) == ([0], False)
+    words = ["-m", "tempi", "simulate", "trace", str(paths[1]), "--network", "summit"]
+    told = run([sys.executable, *words], shim.clean_environment()).text
+    assert "Not simulated: the messages that 1 rank (rank 0) sent" in told
+    assert "The timelines have no waits" in told
+
+
 def test_ranks_beyond_all_machines_are_refused(tmp_path):
     timeline(tmp_path / "a.json", 10**12, ["send"])
     with pytest.raises(SimulationError, match="the timelines name rank 1,000,000,000,000: at most"):
