@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 MOST_COUNT = 2**63 - 1  # MPI_Count
-MOST_BYTES = 2**62  # from the first element to the last; no address space is larger
+# From the first element to the last. The time to plan grows with the square of the number of launches.
+MOST_BYTES = 2**44
 
 
 LAUNCH = "1 launch of"  # src/pack/describe.cpp
@@ -147,7 +148,8 @@ def explain(datatype: MPI.Datatype, count: int = 1) -> Explanation:
     n_bytes = max(abs(extent), datatype.Get_size())
     if count * n_bytes > MOST_BYTES:
         size = counted(n_bytes, "byte")
-        raise ExplainError(f"count is {count}: no memory holds so many elements of {size}")
+        most = f"{MOST_BYTES >> 40} TiB from the first element to the last"
+        raise ExplainError(f"count is {count}, of elements of {size}: explain plans at most {most}")
     texts = library().explain(handle, count)
     if texts["error"]:
         raise ExplainError(texts["error"])

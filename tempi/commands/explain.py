@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tempi.check.channels import print_channels
-from tempi.commands.prediction import count_for, find_profile, predictions
+from tempi.commands.prediction import count_for, find_profile, predictions, why_no_profile
 from tempi.commands.prediction_text import print_prediction
 from tempi.cuda.gpus import gpus
 from tempi.explanation import MOST_COUNT, ExplainError, explain
@@ -94,6 +94,8 @@ def main(
     EXPRESSION is a Python expression of the datatype. It may use MPI of mpi4py. Example:
     'MPI.DOUBLE.Create_vector(16, 4, 8)'.
     """
+    if profile == "":
+        raise click.UsageError("--profile is empty: give a name or a file")
     if count is not None and n_bytes is not None:
         raise click.UsageError("--count and --bytes both give the size of the message: leave one out")
     datatype = evaluate(expression)
@@ -110,7 +112,7 @@ def main(
             predicted = predictions(known, transfer, peer)
             whole = asdict(transfer) | {"features": transfer.features._asdict(), "predictions": predicted}
             if wants_times and known is None:
-                whole["why_no_predictions"] = "there is no profile of this machine: tempi measure makes one"
+                whole["why_no_predictions"] = why_no_profile()
             click.echo(json.dumps(whole, indent=1))
             return
         transfer.print()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tempi import _native
-from tempi._library import library
+from tempi._library import library, options
 from tempi.explanation import Explanation
 from tempi.model.machine import Machine
 from tempi.model.profile_check import ProfileError
@@ -102,6 +103,8 @@ def find_profile(name: str | None) -> Known | None:
     ProfileError
         If it is damaged, or the one asked for does not exist.
     """
+    if name is None and profile_option() not in ("auto", "none"):
+        _check_path(profile_option())
     wanted = name if name is not None else library().profile()
     if not wanted and name is None:
         return None
@@ -112,6 +115,26 @@ def find_profile(name: str | None) -> Known | None:
         hint = "" if known in str(error) else f"; TEMPI comes with the profiles {known}"
         raise ProfileError(f"{error}{hint}") from error
     return Known(wanted, Machine.from_facts({"transports": "", **fit.machine()}), fit)
+
+
+def profile_option() -> str:
+    """The value of the option TEMPI_PROFILE."""
+    return next(row.value for row in options() if row.name == "PROFILE")
+
+
+def _check_path(path: str) -> None:
+    """Raise ProfileError if the option TEMPI_PROFILE names no file."""
+    if Path(path).exists():
+        return
+    hint = f"; use --profile {path}" if path in profile_names() else ""
+    raise ProfileError(f"TEMPI_PROFILE={path}: there is no such file. TEMPI_PROFILE needs a path{hint}")
+
+
+def why_no_profile() -> str:
+    """The reason why this machine has no profile in use."""
+    if profile_option() == "none":
+        return "TEMPI_PROFILE=none switches profiles off"
+    return "there is no profile of this machine: tempi measure makes one"
 
 
 def on_gpu(known: Known, transfer: Explanation, peer: str) -> Prediction:
@@ -163,17 +186,24 @@ def _missing(known: Known, needed: Mapping[str, tuple[str, ...]]) -> dict[str, t
     return {name: terms for name, terms in lacking.items() if terms}
 
 
-def places_of(peer: str | None) -> Iterator[tuple[str, str]]:
-    """The kinds of memory of the messages to predict, each with the location of the peer."""
+def places_of(peer: str | None, on_node: str = "same_gpu") -> Iterator[tuple[str, str]]:
+    """The kinds of memory of the messages to predict, each with the location of the peer.
+
+    Parameters
+    ----------
+    on_node : str
+        The location of the peer of a message of GPU memory, if `peer` is None.
+    """
     if peer is None or peer in LOCALITIES:
-        yield "GPU", peer or "same_gpu"
+        yield "GPU", peer or on_node
     if peer is None or peer in PEERS:
         yield "host", peer or "same_node"
 
 
 def predicted(known: Known, transfer: Explanation, peer: str | None) -> Iterator[Prediction]:
     """The predictions of a profile for the peer asked for, else for one on this node."""
-    for memory, where in places_of(peer):
+    is_measured = "message.direct.other_gpu" in known.fit.terms()
+    for memory, where in places_of(peer, "other_gpu" if is_measured else "same_gpu"):
         if memory == "host":
             yield on_host_memory(known, transfer, where)
         elif known.machine.has_gpu or peer is not None:

@@ -9,7 +9,14 @@ from rich.table import Table
 
 from tempi._library import Option, options
 from tempi._words import counted
-from tempi.commands.prediction import Known, Prediction, places_of, predicted
+from tempi.commands.prediction import (
+    Known,
+    Prediction,
+    places_of,
+    predicted,
+    profile_option,
+    why_no_profile,
+)
 from tempi.explanation import Explanation
 from tempi.model.terms import DIRECT, LOCALITIES, NEAR_LOCALITIES, RULE_BYTES
 from tempi.simulate.profiles import profile_names
@@ -117,14 +124,17 @@ def _say(console: Console, text: str) -> None:
 
 def print_rule(console: Console, transfer: Explanation, peer: str | None) -> None:
     """Print how messages travel without a profile, and which profiles --profile may name."""
-    _say(console, "This machine has no profile. TEMPI uses a fixed rule:")
+    is_off = profile_option() == "none"
+    reason = why_no_profile() if is_off else "This machine has no profile"
+    _say(console, f"{reason}. TEMPI uses a fixed rule:")
     places = [*places_of(peer)]
     if peer is None:
         places.insert(1, ("GPU", LOCALITIES[-1]))
     for memory, where in places:
         for line in rule_lines(transfer, memory, where, None):
             _say(console, f"  {line}")
-    _say(console, "tempi measure measures this machine and writes a profile.")
+    if not is_off:
+        _say(console, "tempi measure measures this machine and writes a profile.")
     _say(console, f"Profiles of other machines: --profile NAME, with NAME {' or '.join(profile_names())}.")
 
 

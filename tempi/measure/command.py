@@ -102,6 +102,16 @@ def check_first(target: Path, plot: Path | None) -> None:
         check_drawable(plot)
 
 
+def _advice() -> str:
+    """How to measure for a longer time, as the command line has it."""
+    context = click.get_current_context(silent=True)
+    given = context.params if context else {}
+    longer = ["without --quick"] if given.get("quick") else []
+    if given.get("seconds") is not None:
+        longer.append("without --seconds or with a larger value")
+    return "".join(f", and {each}" for each in longer)
+
+
 def finish(
     profile: Profile,
     output: Path | None,
@@ -118,9 +128,11 @@ def finish(
     else:
         print_profile(profile, console)
     if doubts and not keep_anyway:
+        no_plot = "" if plot is None else ", and no plot is drawn"
         raise RuntimeError(
-            f"{doubts_text(doubts)}\nThe profile is not kept. Measure again while no other program runs on "
-            "this machine, and without --seconds or with a larger value. --keep-anyway keeps such a profile"
+            f"{doubts_text(doubts)}\nThe profile is not kept: an earlier profile of this machine stays in use"
+            f"{no_plot}. Measure again while no other program runs on this machine{_advice()}. --keep-anyway "
+            "keeps such a profile"
         )
     if doubts:
         console.print(f"[yellow]{doubts_text(doubts)}[/yellow]", highlight=False, soft_wrap=True)

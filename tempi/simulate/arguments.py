@@ -59,7 +59,11 @@ class Numbers(NumbersType):
             raise SimulationError(f"numbers from 1 to {self._most:,} are possible")
         if begin > end:
             raise SimulationError(f"a range begins with its smaller number, such as {end}..{begin}")
-        return [begin << i for i in range((end // begin).bit_length())]
+        found = [begin << i for i in range((end // begin).bit_length())]
+        if found[-1] != end:
+            ends = f"{begin}..{found[-1]} or {begin}..{2 * found[-1]}"
+            raise SimulationError(f"the numbers of a range double: use {ends}, or a list")
+        return found
 
 
 class Triple(CellsType):
@@ -72,6 +76,8 @@ class Triple(CellsType):
         if isinstance(value, tuple):
             return value
         words = str(value).split("x")
+        if any(word and not word.strip("0") for word in words):
+            self.fail(f"{value}: each number must be at least 1", param, ctx)
         if len(words) not in (1, 3) or not all(word.isdecimal() and int(word) >= 1 for word in words):
             self.fail(
                 f"{value} is neither a number such as 256 nor three numbers such as 256x128x64", param, ctx
@@ -87,8 +93,8 @@ def of_nodes(function: Function) -> Function:
     return _with_options(
         function,
         click.option("--nodes", "n_nodes", type=Numbers(), default="1..64", show_default=True,
-                     help="Numbers of nodes: a list such as 1,2,4, or a range such as 1..64 "
-                          "(1, 2, 4, ... 64)."),
+                     help="Numbers of nodes: a list such as 1,2,4, or a range such as 1..64, "
+                          "in which each number is twice the one before (1, 2, 4, ... 64)."),
     )  # fmt: skip
 
 
@@ -164,6 +170,8 @@ def scenario_of(way: dict[str, str], options: dict[str, Any], network: Network, 
 
 def profile_name(network: Network, options: dict[str, Any]) -> str:
     """The profile that the command line asks for. The profiles of networks are for GPU memory."""
+    if options["profile"] == "":
+        raise SimulationError("--profile is empty: give a name or a file")
     own = own_profile() if options.get("memory") == "host" and not options["profile"] else None
     return options["profile"] or str(own or network.profile)
 

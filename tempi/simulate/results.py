@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -13,12 +14,17 @@ import click
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from rich.text import Text
 
+from tempi._native import Fit
 from tempi._version import __version__
 from tempi._words import counted
 from tempi.figures import check_drawable
+from tempi.model.terms import NEED_CUDA_AWARE
 from tempi.simulate.arguments import network_of, profile_name, scenario_of
 from tempi.simulate.errors import SimulationError
+from tempi.simulate.network import Network
+from tempi.simulate.profiles import is_cuda_aware, read_profile
 from tempi.simulate.report import STANDARD_OUTPUT, RowOfTable, write_csv, write_json
 from tempi.simulate.scenario import Scenario
 
@@ -45,7 +51,10 @@ class Outputs:
     plot: Path | None
 
     def check(self) -> None:
-        """Raise RuntimeError early where a figure cannot be written."""
+        """Raise RuntimeError or SimulationError early where a result cannot be written."""
+        for path in (self.csv, self.json):
+            if path is not None and path != STANDARD_OUTPUT:
+                _check_writable(path)
         if self.plot is not None:
             check_drawable(self.plot)
 
@@ -81,6 +90,8 @@ def run(
         profile = profile_name(network, cluster)
         scenario = scenario_of(way, cluster, network, profile)
         compare = not cluster["no_library"] and _library_can(scenario, console)
+        for note in notes_on(scenario, cluster, compare):
+            _warn(note, console)
         rows = simulate(scenario, compare, console)
         where = f"network {network.name}, {counted(network.ranks_per_node, 'rank')} on each node"
         lines = (title, where, f"profile {profile}")
@@ -104,10 +115,69 @@ def _library_can(scenario: Scenario, console: Console) -> bool:
     try:
         scenario.check_library()
     except SimulationError as error:
-        said = f"The time without TEMPI is not simulated: {error}"
-        console.print(f"[yellow]{said}[/yellow]", highlight=False, soft_wrap=True)
+        _warn(f"The time without TEMPI is not simulated: {error}", console)
         return False
     return True
+
+
+def _warn(said: str, console: Console) -> None:
+    console.print(Text(said, style="yellow"), highlight=False, soft_wrap=True)
+
+
+def _check_writable(path: Path) -> None:
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise SimulationError(f"{path} cannot be written")
+
+
+def notes_on(scenario: Scenario, options: Mapping[str, Any], compare: bool) -> Iterator[str]:
+    """What the options do not do, and the machines that the times are of.
+
+    Parameters
+    ----------
+    options : mapping of str
+        The options of the command line.
+    compare : bool
+        True if the library alone is simulated, too.
+    """
+    if wish := scenario.strategy:
+        if scenario.memory == "host":
+            yield f"--strategy {wish} is for GPU memory. It has no effect on messages of host memory."
+        elif wish in NEED_CUDA_AWARE and not is_cuda_aware(scenario.fit):
+            yield (
+                f"The MPI library of the profile is not CUDA-aware: TEMPI uses oneshot instead of {wish} "
+                "(--strategy)."
+            )
+    if not options["profile"]:
+        return
+    network = scenario.network
+    own, other = _machine_of(scenario.fit), _machine_of_network(network)
+    if own == other:
+        return
+    of_network = f"of the machine of the network {network.name} ({other})"
+    has_block = scenario.memory == "gpu" and options.get("library_block_us") is None
+    if compare and has_block:
+        yield (
+            f"The library's time for a block ({network.library_block_us:g} µs) is {of_network}. The other "
+            f"times on a node are of the machine of the profile ({own}). The speed-up compares two machines."
+        )
+    else:
+        yield (
+            f"The links between nodes are {of_network}. The times on a node are of the machine of the "
+            f"profile ({own})."
+        )
+
+
+def _machine_of_network(network: Network) -> str:
+    try:
+        return _machine_of(read_profile(network.profile))
+    except SimulationError:
+        return "unknown"
+
+
+def _machine_of(fit: Fit) -> str:
+    facts = fit.machine()
+    return ", ".join(facts.get(key, "-") for key in ("gpu", "mpi"))
 
 
 def facts_of(scenario: Scenario, profile: str) -> dict[str, str]:

@@ -75,7 +75,8 @@ def test_explain_shows_each_strategy_term_by_term_and_the_winner(environment, tm
     assert not re.search(r"\bus\b", done.out)
 
 
-def test_without_a_profile_the_rule_for_the_peer_is_shown(environment):
+def test_without_a_profile_the_rule_for_the_peer_is_shown(environment, tmp_path):
+    environment |= {"TEMPI_PROFILE": "auto", "TEMPI_CACHE_DIR": str(tmp_path / "empty")}
     whole = explained(environment, "--bytes", "65536")
     words = [
         "This machine has no profile",
@@ -177,9 +178,46 @@ def test_the_limit_of_the_rule_is_the_limit_of_the_shim():
 
 
 def test_the_output_of_a_large_message_is_short(environment):
-    shown = explained(environment, "--bytes", str(10**15))
+    done = run([*EXPLAIN[:-1], "MPI.BYTE.Create_vector(2, 1, 2)", "--bytes", str(10**12)], environment | LONG_TEXTS)
+    shown = done.out
     assert len(shown.splitlines()) < 40
-    assert re.search(r"GPU: \d,\d+ launches of", shown)
+    assert re.search(r"GPU: [\d,]+ launches of", shown)
+
+
+@pytest.mark.parametrize("count", [10**12, 99999999999999])
+def test_a_message_that_takes_long_to_plan_is_refused(environment, count):
+    done = run([*EXPLAIN, "--count", str(count)], environment)
+    assert done.code == 1
+    assert "explain plans at most 16 TiB from the first element to the last" in done.err
+
+
+def test_profiles_that_are_switched_off_are_told(environment):
+    off = environment | {"TEMPI_PROFILE": "none"}
+    shown = explained(off, "--bytes", "65536")
+    assert "TEMPI_PROFILE=none switches profiles off. TEMPI uses a fixed rule:" in shown
+    assert "tempi measure measures" not in shown
+    whole = json.loads(explained(off, "--bytes", "65536", "--json"))
+    assert whole["why_no_predictions"] == "TEMPI_PROFILE=none switches profiles off"
+
+
+def test_the_option_for_the_profile_needs_a_path(environment):
+    name = "nvidia-h200-openmpi-4.1.6"
+    done = run([*EXPLAIN, "--bytes", "65536"], environment | {"TEMPI_PROFILE": name})
+    assert done.code == 1, done.text
+    assert f"TEMPI_PROFILE needs a path; use --profile {name}" in done.err
+
+
+def test_an_empty_profile_is_an_error(environment):
+    done = run([*EXPLAIN, "--profile", ""], environment)
+    assert done.code == 2
+    assert "--profile is empty" in done.err
+
+
+@pytest.mark.parametrize("name", [path.stem for path in SHIPPED.glob("*.fit")])
+def test_the_peer_is_one_whose_direct_messages_were_measured(environment, name):
+    shown = explained(environment, "--bytes", "65536", "--profile", name)
+    assert f"{SHOWN}other_gpu" in shown
+    assert "direct: the profile has no term" not in shown
 
 
 def test_equal_launches_are_one_line_and_many_different_ones_are_cut():

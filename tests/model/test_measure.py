@@ -135,8 +135,11 @@ def test_a_profile_of_a_busy_machine_is_kept_only_if_asked_for(environment, tmp_
 def test_one_term_of_time_slices_is_told_and_the_profile_is_kept_only_if_asked_for(environment, tmp_path):
     """Beside spinning processes, messages take a time slice each. Their times vary little, and the fit is good."""
     busy = environment | {"STAND_IN_BUSY_TERM": "message.host.same_node"}
-    done = run([*STAND_IN_COMMAND, "--quick"], busy)
+    done = run([*STAND_IN_COMMAND, "--quick", "--plot", "a.svg"], busy)
     assert done.code == 1, done.text
+    assert "an earlier profile of this machine stays in use, and no plot is drawn" in done.err
+    assert "runs on this machine, and without --quick. --keep-anyway" in done.err
+    assert not (tmp_path / "a.svg").exists()
     told = [line for line in done.err.splitlines() if line.startswith("  ")]
     assert [line.partition(":")[0].strip() for line in told] == ["message.host.same_node"]
     assert "takes 4,00" in told[0]

@@ -40,8 +40,8 @@ def check_told(done, code, words):
     [
         (["explain", "MPI.INT", "--count", HUGE], 2, "is not in the range"),
         (["explain", "MPI.INT", "--bytes", HUGE], 2, "is not in the range"),
-        (["explain", "MPI.INT", "--count", str(2**63 - 1)], 1, "no memory holds so many elements of 4 bytes"),
-        (["explain", "MPI.BYTE", "--bytes", str(2**63 - 1)], 1, "no memory holds so many elements of 1 byte"),
+        (["explain", "MPI.INT", "--count", str(2**63 - 1)], 1, "elements of 4 bytes: explain plans at most 16 TiB"),
+        (["explain", "MPI.BYTE", "--bytes", str(2**63 - 1)], 1, "elements of 1 byte: explain plans at most 16 TiB"),
         (["explain", "MPI.DOUBLE.Create_resized(0, 0)", "--count", str(2**61)], 1, "elements of 8 bytes"),
         (["explain", "MPI.INT", "--profile", "."], 1, ". cannot be read"),
         (["explain", "MPI.DATATYPE_NULL"], 1, "datatype is MPI.DATATYPE_NULL"),

@@ -159,6 +159,9 @@ def test_the_columns_of_a_table_are_explained_below_it(simulate):
         (["--size", "2"], 1, "each rank needs at least 3"),
         (["--dims", "2x2x2"], 1, "--dims is a grid of 8 ranks, but the job has 6"),
         (["--plot", "a.txt"], 1, "a plot is a .png or .svg file"),
+        (["--nodes", "3..20"], 2, "3..20: the numbers of a range double: use 3..12 or 3..24, or a list"),
+        (["--size", "0"], 2, "0: each number must be at least 1"),
+        (["--profile", ""], 1, "--profile is empty"),
         (["--csv", "none/a.csv"], 1, "none/a.csv cannot be written"),
         (["--json", "none/a.json"], 1, "none/a.json cannot be written"),
         (["--memory", "host", "--way", "pack"], 1, "--way pack is for GPU memory only"),
@@ -173,6 +176,37 @@ def test_errors_are_one_line(simulate, words, code, told):
     assert told in done.err
     assert "Traceback" not in done.text
     assert len([line for line in done.err.splitlines() if line.startswith("Error: ")]) == 1
+
+
+def test_files_are_checked_before_the_simulation(simulate):
+    done = simulate("halo", "--size", "2", "--csv", "none/a.csv")  # the size is an error of the simulation
+    assert "none/a.csv cannot be written" in done.err
+
+
+OTHER = ("--profile", "nvidia-h200-openmpi-5.0.7-cuda")
+
+
+def test_a_speed_up_of_two_machines_is_told(simulate):
+    done = simulate("halo", "--network", "summit", "--nodes", "1", *SMALL, *OTHER)
+    assert done.code == 0, done.text
+    (told,) = (line for line in done.out.splitlines() if "two machines" in line)
+    assert "20.14 µs) is of the machine of the network summit (Tesla V100" in told
+    assert "profile (NVIDIA H200, Open MPI v5.0.7)" in told
+    for words in (("--network", "summit"), OTHER):
+        assert "two machines" not in simulate("halo", "--nodes", "1", *SMALL, *words).out
+    done = simulate("reduce", "--network", "summit", "--nodes", "1", *OTHER)
+    assert "The links between nodes are of the machine of the network summit (Tesla V100" in done.text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--profile", "nvidia-h200-openmpi-4.1.6", "--strategy", "device"), "TEMPI uses oneshot instead of device"),
+        ((*OTHER, "--memory", "host", "--strategy", "direct"), "--strategy direct is for GPU memory. It has no effect"),
+    ],
+)
+def test_a_strategy_without_effect_is_told(simulate, words, told):
+    assert told in simulate("halo", "--nodes", "1", *SMALL, *words).text
 
 
 def test_the_table_fits_80_columns_and_no_number_is_divided():
