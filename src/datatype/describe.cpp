@@ -16,7 +16,8 @@ void append(std::string& out, const Tree& tree, const std::string& indent) {
       append(out, *tree.child, deeper);
       break;
     case Tree::Kind::blocks:
-      out += std::to_string(tree.pieces.size()) + " blocks, " + std::to_string(tree.size) + " B\n";
+      out += std::to_string(tree.pieces.size()) + (tree.pieces.size() == 1 ? " block, " : " blocks, ") +
+             std::to_string(tree.size) + " B\n";
       for (std::size_t i = 0; i < tree.pieces.size() && i < kPiecesShown; ++i) {
         out += deeper + "at " + std::to_string(tree.pieces[i].offset) + ": ";
         append(out, *tree.pieces[i].tree, deeper);
