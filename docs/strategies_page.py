@@ -132,8 +132,8 @@ receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer in 
 - **The layout of the receive buffer has more than 1,024 boxes.** A box is one contiguous block,
   repeated in zero or more dimensions: at regular distances, or at offsets from a table.
 - **The receive has many short blocks**: at least 65,536 blocks with an average length of at most 128 bytes,
-  spread over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, there is one more condition:
-  CUDA maps the receive buffer in pages of 4 KiB ([Performance](performance.md#advice)).
+  spread over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, this
+  applies only if CUDA maps the receive buffer in pages of 4 KiB ([Performance](performance.md#advice)).
 
 ### Freed memory
 A sender keeps its import of a receive buffer for later messages. CUDA cannot release memory that another
@@ -184,8 +184,9 @@ program. This would happen as follows:
 2. The other process allocates new memory at the same address, and the library imports the new memory.
 3. CUDA refuses this import, because the old import has the same address. UCX then aborts the program.
 
-If an option switches direct messages off, TEMPI also passes GPU memory to the library within a node. TEMPI
-always passes the GPU memory of `MPI_Win_create` and `MPI_Win_attach` to a CUDA-aware library.
+If an option switches direct messages off (such as `TEMPI_NO_DIRECT=1`), messages within a node can also have
+the strategies `device` and `library`, which pass GPU memory to the library. TEMPI always passes the GPU memory
+of `MPI_Win_create` and `MPI_Win_attach` to a CUDA-aware library.
 """
 MEMORY = {
     "nobody": "GPU or host",
