@@ -185,8 +185,8 @@ program. This would happen as follows:
 3. CUDA refuses this import, because the old import has the same address. UCX then aborts the program.
 
 If an option switches direct messages off (such as `TEMPI_NO_DIRECT=1`), messages within a node can also have
-the strategies `device` and `library`, which pass GPU memory to the library. TEMPI always passes the GPU memory
-of `MPI_Win_create` and `MPI_Win_attach` to a CUDA-aware library.
+the strategies `device` and `library`, which pass GPU memory to the library. TEMPI always passes the GPU
+memory of `MPI_Win_create` and `MPI_Win_attach` to a CUDA-aware library.
 """
 MEMORY = {
     "nobody": "GPU or host",
