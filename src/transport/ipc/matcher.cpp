@@ -122,8 +122,8 @@ std::uint64_t Matcher::arrow_of(int source, int target, int tag, std::uint64_t n
   return id != 0 ? trace::arrow_number({id, number(source), number(target), number(tag), n}) : 0;
 }
 
-// The receiver knows the message by its number among those of its tag. If it has a match queue for MPI_ANY_TAG, it knows
-// the message by its number among those of all tags.
+// The receiver knows the message by its number among those of its tag. With a match queue for MPI_ANY_TAG, it knows the
+// message by its number among those of all tags.
 std::uint64_t Matcher::arrow_of(const Sent& sent, int tag) const {
   if (!trace::is_on.load(std::memory_order_relaxed) || sent.rank < 0) return 0;
   const bool has_all =
