@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "cuda": {"_arguments", "_library"},
     "arrays": {"_arguments", "_html", "_library", "_native", "cuda", "handles"},
     "enqueue": {"_arguments", "_library", "cuda"},
-    "halo": {"_arguments", "_html", "_library", "_native", "arrays", "cuda", "enqueue"},
+    "halo": {"_arguments", "_html", "_library", "_native", "_words", "arrays", "cuda", "enqueue"},
     "model": {"_native"},
     "explanation": {"_arguments", "_library", "_words", "handles", "model"},
     "figures": set(),

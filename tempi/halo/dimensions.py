@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mpi4py import MPI
 
 from tempi._arguments import array_of, length_of
+from tempi._words import counted
 from tempi.halo.cells import axes_of_each
 from tempi.halo.process_grid import MAX_DIMENSIONS
 
@@ -80,8 +81,8 @@ def _of_first_array(arguments: Arguments, n_axes: int) -> int:
         if n not in (None, n_axes):
             is_less = n is not None and 0 < n < n_axes
             raise ValueError(
-                f"{name} is {entries!r}, with {_counted(n, 'entry', 'entries')}, but array 0 has "
-                f"{_counted(n_axes, 'axis', 'axes')}, and each is a dimension of the grid. Give one value or "
+                f"{name} is {entries!r}, with {counted(n or 0, 'entry', 'entries')}, but array 0 has "
+                f"{counted(n_axes, 'axis', 'axes')}, and each is a dimension of the grid. Give one value or "
                 "one for each axis"
                 + (f"; or name the axes of the grid, such as axes={tuple(range(n or 1))}" if is_less else "")
             )
@@ -92,11 +93,7 @@ def _check_dims(arguments: Arguments, n_dims: int, n_axes: Sequence[int]) -> Non
     """Refuse dims that leave out an axis of every array, without `axes`; ValueError."""
     if n_dims < min(n_axes) <= GUESSED_DIMENSIONS:
         raise ValueError(
-            f"dims is {arguments.dims!r}, with {_counted(n_dims, 'entry', 'entries')}, but array 0 has "
-            f"{_counted(n_axes[0], 'axis', 'axes')}. If the other axes are values of one cell, name the axes "
+            f"dims is {arguments.dims!r}, with {counted(n_dims, 'entry', 'entries')}, but array 0 has "
+            f"{counted(n_axes[0], 'axis', 'axes')}. If the other axes are values of one cell, name the axes "
             f"of the grid: axes={tuple(range(n_dims))}. Otherwise, give one entry for each axis"
         )
-
-
-def _counted(n: int | None, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"

@@ -1,4 +1,4 @@
-"""What the plot of a profile shows: the groups of terms, and the layouts of each term that get a curve."""
+"""The content of a profile's plot: the groups of terms, and the layouts of each term that get a curve."""
 
 from __future__ import annotations
 

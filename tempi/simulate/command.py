@@ -177,7 +177,7 @@ def networks_command() -> None:
 
 
 def _doubts(found: Recorded) -> Iterator[str]:
-    """What the simulation of these timelines leaves out."""
+    """The limits of a simulation of these timelines, each as a sentence."""
     if found.n_left_out:
         left_out = counted(found.n_left_out, "message")
         yield (

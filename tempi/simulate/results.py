@@ -131,7 +131,7 @@ def _check_writable(path: Path) -> None:
 
 
 def notes_on(scenario: Scenario, options: Mapping[str, Any], compare: bool) -> Iterator[str]:
-    """What the options do not do, and the machines that the times are of.
+    """Notes: the options without an effect, and the machines that the times are of.
 
     Parameters
     ----------
