@@ -41,9 +41,9 @@ error:
 | condition that is not met | processes with the error | the window |
 |---|---|---|
 | all processes are on one node; at most 64 processes; all run TEMPI; no option switches direct messages \
-off | the processes with GPU memory | The other processes get a window. For a process with the error, the \
-window has host memory instead, of the same size as its GPU memory. `MPI_Put` and other one-sided calls of \
-the other processes access this host memory. |
+off | the processes with GPU memory | The other processes get a window. In this \
+window, the GPU memory of a process with the error is replaced by host memory of the same size. `MPI_Put` \
+and other one-sided calls of the other processes access this host memory. |
 | each process has a current CUDA context; each process can map the GPU memory of the others | all | There \
 is no window. |
 

@@ -77,8 +77,8 @@ import the memory |
 the beginning of a kernel |
 
 KIND is an exception of C++ (`bad_alloc`, `system_error`, `logic_error`, `int`), or an error of TEMPI:
-`internal` (a fault in TEMPI), or `mapped` (memory of another process cannot be mapped, because freed memory
-is still mapped at its address).
+`internal` (a fault in TEMPI), or `mapped` (memory of another process cannot be imported, because an old
+import of freed memory still has the same address).
 """
 END = """
 This page is made from `src/base/options.def` and `docs/options_page.py` by `make docs`.

@@ -25,7 +25,8 @@ is for derived datatypes only: contiguous buffers in host memory always use `lib
 `staged` | contiguous buffers: `library`\\*. Other buffers: `device`\\*, `oneshot` or `staged` | `host`, if \
 a profile of this machine predicts that `host` is more than 1.5 times as fast as `library`. Otherwise \
 `library` |
-| `direct` | as `auto`, but TEMPI ignores the predicted time of `direct` | as `auto` | as `auto` |
+| `direct` | as `auto`, but the [condition](#conditions) "prediction" does not apply: `direct` is used even \
+if the profile predicts that another strategy is faster | as `auto` | as `auto` |
 | `library` | `library`\\* | `library`\\* | `library` |
 | `device` | contiguous buffers: `library`\\*. Other buffers: `device`\\* | as on the same node | `library` |
 | `oneshot` | `oneshot` | `oneshot` | `library` |
@@ -207,7 +208,8 @@ The predicted time of a message is a sum of terms. A term is the measured time o
 | L in `message.host.L` | location of the peer | `same_gpu`, `same_node`, `other_node` |
 | L in `message.direct.L` | location of the peer | `same_gpu`, `other_gpu`, `self` (the rank itself) |
 | P | location of the peer | `self` (the rank itself), `same_node`, `other_node` |
-| Y | kind of datatype | `typed` (vectors and boxes), `indexed` (offsets from a table) |
+| Y | kind of datatype | `typed` (boxes with regular distances), `indexed` (boxes with offsets \
+from a table) |
 
 | strategy | message of GPU memory | message of a derived datatype in host memory |
 |---|---|---|
