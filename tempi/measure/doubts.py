@@ -40,7 +40,7 @@ def doubts(profile: Profile, planned: Mapping[str, int], waited: float = 0.0) ->
     ]
     if waited > MOST_WAITED:
         found.append(f"all terms: other processes had the CPU core for {_percent(waited)} of the time")
-    n_vague = sum(map(_is_vague, profile.tables))
+    n_vague = sum(map(is_vague, profile.tables))
     if n_vague > MOST_VAGUE_ROWS * len(profile.tables):
         found.append(f"all terms: {_varying(n_vague, len(profile.tables))}")
     return found
@@ -59,7 +59,7 @@ def _doubts_of_term(profile: Profile, rows: Sequence[Measurement], n_planned: in
             f"a transfer of at most {SMALL_BYTES >> 10} KiB takes {1e6 * small_s:,.0f} µs. That is the time "
             "that a process waits for a CPU core, not the time of the transfer"
         )
-    n_vague = sum(map(_is_vague, rows))
+    n_vague = sum(map(is_vague, rows))
     if n_vague > MOST_VAGUE_OF_TERM * len(rows):
         yield _varying(n_vague, len(rows))
     residual = profile.residuals[rows[0].term]
@@ -77,7 +77,8 @@ def _small_s(rows: Sequence[Measurement]) -> float:
     return median(small) if small and not rows[0].term.endswith("other_node") else 0.0
 
 
-def _is_vague(row: Measurement) -> bool:
+def is_vague(row: Measurement) -> bool:
+    """True if the samples of a row do not agree on its time."""
     return row.high_s - row.low_s > MOST_VAGUE * row.median_s or "drift" in row.flags
 
 

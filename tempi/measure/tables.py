@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from tempi._legend import legend
+from tempi.measure.doubts import is_vague
 from tempi.measure.sampling import FLAGS
 from tempi.model.fitting import half_grid_error
-from tempi.model.measurement import by_term
+from tempi.model.measurement import Measurement, by_term
 from tempi.model.profile import Profile
-from tempi.model.terms import Segment
 
+LEAST_BYTES_OF_RATE = 1 << 20  # the latency decides the time of smaller transfers
+PART_OF_LARGEST = 0.25  # from which a size counts as one of the largest
+NO_RATE = "–"
 MEANINGS = {
     "term": "a part of a message (docs/strategies.md explains the names)",
     "rows": "number of measurements of the term",
     "with\nflag": "number of doubtful measurements among them; the reasons are below",
     "lines": "number of straight lines that fit the time, one for each range of sizes",
     "latency\nµs": "time of the smallest sizes, without the time for bytes and blocks, in microseconds",
-    "most\nGB/s": "bandwidth of the largest sizes, without the time for blocks, in 10^9 bytes a second",
+    "most\nGB/s": "highest rate that was measured with the largest sizes: bytes / time, in 10^9 bytes a second. "
+    f"{NO_RATE}: no size of 1 MiB or more, or its samples vary too much",
     "error": "difference of the fit and a measurement, relative to the measurement: the median",
     "90th": "the same difference: the 90th percentile",
     "half\ngrid": "median difference if each half of the measurements is predicted from the other half",
@@ -32,10 +37,15 @@ def _percent(part: float | None) -> str:
     return "" if part is None else f"{100 * part:.1f}%"
 
 
-def _rate(segment: Segment) -> str:
-    if not segment.per_byte:
-        return ""
-    return _number(1e-9 / segment.per_byte)
+def _rate(rows: Sequence[Measurement]) -> str:
+    """The highest rate of the largest sizes, from the times themselves.
+
+    The coefficients of a fit give no rate: the bytes, the touched bytes and the blocks of a datatype grow
+    together, and the fit divides their common time in an arbitrary way.
+    """
+    least = max(LEAST_BYTES_OF_RATE, PART_OF_LARGEST * max((row.bytes for row in rows), default=0))
+    rates = [row.bytes / row.median_s for row in rows if row.bytes >= least and not is_vague(row)]
+    return _number(1e-9 * max(rates)) if rates else NO_RATE
 
 
 def _number(value: float) -> str:
@@ -61,7 +71,7 @@ def term_table(profile: Profile) -> Table:
             str(sum(bool(row.flags) for row in rows) or ""),
             str(len(term.segments)),
             _number(1e6 * term.segments[0].latency),
-            _rate(term.segments[-1]),
+            _rate(rows),
             _percent(found.median if found else None),
             _percent(found.p90 if found else None),
             _percent(half_grid_error(rows)),

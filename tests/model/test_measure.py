@@ -55,7 +55,7 @@ def test_the_table_fits_80_columns_and_no_number_is_divided():
     shown = console.file.getvalue()
     assert "…" not in shown
     assert all(any(line.split()[:1] == [name] for line in shown.splitlines()) for name in profile.terms)
-    assert "1,775" in shown
+    assert "1,651" in shown
     assert not re.search(r"\de[+-]\d", shown)
 
 
