@@ -25,8 +25,8 @@ MEANINGS = {
     "with\nflag": "number of doubtful measurements among them; the reasons are below",
     "lines": "number of straight lines that fit the time, one for each range of sizes",
     "latency\nµs": "time of the smallest sizes, without the time for bytes and blocks, in microseconds",
-    "most\nGB/s": "highest rate that was measured with the largest sizes: bytes / time, in 10^9 bytes a second. "
-    f"{NO_RATE}: no size of 1 MiB or more, or its samples vary too much",
+    "most\nGB/s": "highest rate that was measured with the largest sizes: bytes / time, in 10^9 bytes a "
+    f"second. {NO_RATE}: no size of 1 MiB or more, or its samples vary too much",
     "error": "difference of the fit and a measurement, relative to the measurement: the median",
     "90th": "the same difference: the 90th percentile",
     "half\ngrid": "median difference if each half of the measurements is predicted from the other half",
