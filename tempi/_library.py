@@ -8,6 +8,9 @@ from functools import cache
 from tempi import _html, _native
 from tempi.run import shims
 
+# As in parse_flag, src/base/options.cpp.
+WORDS_OF_FLAGS = {"on": 1, "true": 1, "yes": 1, "off": 0, "false": 0, "no": 0}
+
 
 @dataclass(frozen=True)
 class Option:
@@ -32,6 +35,11 @@ class Option:
     default: str
     meaning: str
     from_environment: bool
+
+
+def number_of(value: str) -> int:
+    """The value of an option that is a flag or a number; 0 if it is empty."""
+    return WORDS_OF_FLAGS[value] if value in WORDS_OF_FLAGS else int(value or 0)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tempi._library import Option, library, options
+from tempi._library import Option, library, number_of, options
 from tempi.activation import let_pass
 from tempi.cuda.gpus import gpus
 from tempi.run.shims import installed, is_in_the_way, package_folder
@@ -139,7 +139,8 @@ def option_rows(with_all: bool) -> list[Option]:
 
 def option_facts(option: Option) -> dict[str, Any]:
     """An option for programs: flags and numbers are numbers; a text without a value is None."""
-    kind = int if option.default.lstrip("-").isdecimal() else str  # the default of a text is never a number
+    is_text = not option.default.lstrip("-").isdecimal()  # the default of a text is never a number
+    kind = str if is_text else number_of
     values = {"value": option.value, "default": option.default}
     return asdict(option) | {name: kind(value) if value else None for name, value in values.items()}
 

@@ -154,6 +154,7 @@ def test_info_is_an_object_for_programs_and_whole_lines_in_a_pipe(tempi, environ
 def test_the_json_of_info_has_values_for_programs(tempi, environment):
     """Reasons are texts of their own, whose names begin with why."""
     variables = {"TEMPI_DEVICE": "none", "TEMPI_POOL_LIMIT": "4096", "TEMPI_CACHE_DIR": "2024", "TEMPI_REPORT": "0"}
+    variables |= {"TEMPI_DISABLE": "off", "TEMPI_VERIFY": "true"}
     whole = json.loads(tempi("info", "--json", **environment | variables).out)
     found = whole["tempi"]
     switches = ("handles_calls", "cuda_aware", "direct_to_self", "direct_between_processes")
@@ -166,6 +167,7 @@ def test_the_json_of_info_has_values_for_programs(tempi, environment):
     values = {row["name"]: row["value"] for row in whole["options"]}
     assert (values["POOL_LIMIT"], values["STRATEGY"], values["TRACE"]) == (4096, "auto", None)
     assert (values["CACHE_DIR"], values["REPORT"]) == ("2024", 0)
+    assert (values["DISABLE"], values["VERIFY"]) == (0, 1)
 
 
 def test_info_says_which_profile_is_in_use(tempi, environment, tmp_path):
