@@ -12,7 +12,7 @@ from bench.common.figures import HALO_WAYS
 from examples.demo_halo import Halo
 from examples.demo_pack import Pack
 from examples.demo_table import Ratio
-from tempi.figures import check_drawable, save
+from tempi.figures import check_drawable, for_bars, save
 
 OURS = HALO_WAYS["halo"][1]
 
@@ -54,15 +54,15 @@ def _draw(plt: Any, packs: Sequence[Pack], halo: Halo, path: Path) -> None:
 def _bars(axis: Any, rows: Sequence[tuple[str, Ratio, str]], title: str) -> None:
     """A bar a row, the first on top; a row without a quotient has none."""
     labels = [words.replace(": ", ":\n") for words, _, _ in rows]
-    values = [ratio.times or 0.0 for _, ratio, _ in rows]
-    drawn = axis.barh(labels, values, color=[colour for _, _, colour in rows])
-    axis.bar_label(
-        drawn, [f"{ratio.times:.1f} x" if ratio.times else ratio.why_none for _, ratio, _ in rows], padding=3
+    is_logarithmic = for_bars(axis, [1.0, *(ratio.times or 0.0 for _, ratio, _ in rows)], room=0.15)
+    least = axis.get_xlim()[0] if is_logarithmic else 0.0
+    drawn = axis.barh(
+        labels, [ratio.times or least for _, ratio, _ in rows], color=[colour for _, _, colour in rows]
     )
+    texts = [f"{ratio.times:,.1f} x" if ratio.times else ratio.why_none for _, ratio, _ in rows]
+    axis.bar_label(drawn, texts, padding=3)
     axis.axvline(1, color="black", linewidth=0.8, linestyle="--")
-    if max(values) > 30 * max(1e-9, min(value for value in [*values, 1e9] if value)):
-        axis.set_xscale("log")
+    axis.set_xlabel("times as fast" + ", logarithmic scale" * is_logarithmic)
     axis.set_title(title, fontsize=11)
-    axis.margins(x=0.15)
     axis.invert_yaxis()
     axis.spines[["top", "right"]].set_visible(False)

@@ -8,7 +8,7 @@ from math import log2
 from pathlib import Path
 from typing import Any
 
-from tempi.figures import COLOURS, HIGHER, LOWER, by_bytes, describe, save, size_text
+from tempi.figures import COLOURS, HIGHER, LOWER, by_bytes, describe, for_bars, plain, save, size_text
 
 Row = Mapping[str, Any]
 Series = dict[str, list[tuple[float, float]]]
@@ -92,6 +92,7 @@ def draw_packs(rows: Sequence[Row], path: Path, machine: str, source: str) -> No
             )
         title = f"MPI_{direction.title()}: {HIGHER}"
         bottom.set(yscale="log", ylabel="bytes read and written (GB/s)", title=title)
+        bottom.yaxis.set_major_formatter(plain)
         for axis in (top, bottom):
             by_bytes(axis, "block")
     for axis, place in ((axes[0][1], "upper left"), (axes[1][1], "upper left")):
@@ -136,6 +137,7 @@ def draw_sends(rows: Sequence[Row], cases: Collection[str], path: Path, title: s
             guesses = [(x, y) for x, y, predicted in points if predicted]
             axis.plot([x for x, _ in guesses], [y for _, y in guesses], "o", color="grey", mfc="none")
         axis.set(yscale="log", title=f"{panel_key} {size_text(panel)}B")
+        axis.yaxis.set_major_formatter(plain)
         by_bytes(axis, x_key)
     for row_of_axes in axes:
         row_of_axes[0].set_ylabel("half a round trip (µs)\ngrey circle: scaled, not measured")
@@ -158,7 +160,9 @@ def draw_bars(
         if row.get("bar") is not None:
             axis.plot([row["bar"]] * 2, [row_number - 0.45, row_number + 0.45], color="black", linewidth=1)
     axis.set_yticks(range(len(rows)), [row["case"] for row in rows])
-    axis.set_xlabel("time (µs); black line: the most that is allowed")
+    lengths = [row.get(column) or 0 for row in rows for column in (*columns, "bar")]
+    scale = ", logarithmic scale" if for_bars(axis, lengths, room=0.05) else ""
+    axis.set_xlabel(f"time (µs){scale}; black line: the most that is allowed")
     axis.invert_yaxis()
     axis.grid(axis="x", alpha=0.3)
     figure.legend(loc="outside lower center", ncols=len(columns))
@@ -179,6 +183,8 @@ def draw_choices(rows: Sequence[Row], path: Path, title: str, source: str) -> No
     ends.append(max(max(pair) for found in points.values() for pair in found))
     axis.fill_between(ends, [0.75 * x for x in ends], [1.25 * x for x in ends], color="0.9")
     axis.set(xscale="log", yscale="log", xlabel="measured time (µs)", ylabel="predicted time (µs)")
+    for scale in (axis.xaxis, axis.yaxis):
+        scale.set_major_formatter(plain)
     figure.legend(fontsize=8, loc="outside right upper")
     describe(figure, title, "nearer to the diagonal is better; grey: within 25 %", source)
     save(figure, path)
@@ -218,6 +224,7 @@ def _draw_halo_panel(axis: Any, rows: Sequence[Row]) -> None:
     names = [f"{n} rank{'s'[: n > 1]}" + (f", {gpus} GPU" if gpus else "") for n, gpus in setups]
     axis.set_xticks(range(len(setups)), names)
     axis.set(yscale="log", ylabel="median time (µs)", ylim=(least / 2, None))
+    axis.yaxis.set_major_formatter(plain)
     bottom, top = axis.get_ylim()
     axis.set_ylim(bottom, top * (top / bottom) ** 0.25)  # room for the numbers
     axis.grid(axis="y", alpha=0.3)
@@ -251,6 +258,7 @@ def save_transposes(path: Path, rows: Sequence[Row], ways: Sequence[str], title:
     cases = [f"{row['cells']}³\n{row['cut']}\n{row['ranks']} ranks" for row in rows]
     axis.set_xticks(range(len(rows)), cases, fontsize=8)
     axis.set(yscale="log", ylabel="time of a transpose (ms)")
+    axis.yaxis.set_major_formatter(plain)
     axis.grid(axis="y", alpha=0.3)
     figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     describe(figure, title, LOWER, source)
@@ -284,6 +292,7 @@ def save_solvers(path: Path, rows: Sequence[Row], title: str, source: str) -> No
     names = [f"{edge}³\n{ranks} rank{'s'[: ranks > 1]}" for ranks, edge in cases]
     axis.set_xticks(range(len(cases)), names, fontsize=8)
     axis.set(yscale="log", ylabel="time of an iteration (µs)")
+    axis.yaxis.set_major_formatter(plain)
     axis.grid(axis="y", alpha=0.3)
     figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     describe(figure, title, LOWER, source)

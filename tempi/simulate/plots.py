@@ -6,7 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tempi.figures import COLOURS, HIGHER, LOWER, check_drawable, describe, plain_logarithmic, save, size_text
+from tempi.figures import (
+    COLOURS,
+    HIGHER,
+    LOWER,
+    check_drawable,
+    describe,
+    for_bars,
+    plain,
+    plain_logarithmic,
+    save,
+    size_text,
+)
 from tempi.simulate.reduction_report import ReductionRow
 from tempi.simulate.report import Row, RowOfTable, number_text
 
@@ -15,6 +26,7 @@ LINES = ("-", "--", ":", "-.")
 MARKERS = ("o", "^", "D", "v", "P", "X", "<", ">")
 WIDTHS, HEIGHT, HEIGHT_OF_ENTRY = (9.0, 12.0), 4.2, 0.25  # inches, without and with the speed-up
 WIDTH_OF_BARS, HEIGHT_OF_BARS = 9.0, 2.8
+ROOM_OF_TEXTS = 0.2  # of the axis, behind bars
 MOST_RANKS_AS_TICKS = 10
 SOURCE = "simulated by tempi simulate, not measured"
 # The hollow markers of the library stay visible where a time with TEMPI is the same.
@@ -54,11 +66,10 @@ def _draw_bars(row: RowOfTable, label: str, title: str, path: Path) -> None:
     colours = [COLOURS["tempi"], COLOURS["library"]][: len(shown)]
     bars = axis.barh(list(shown), list(shown.values()), color=colours)
     axis.bar_label(bars, [f"{number_text(time)} µs" for time in shown.values()], padding=4)
-    axis.margins(x=0.2)  # room for the figures
+    scale = ", logarithmic scale" if for_bars(axis, list(shown.values()), ROOM_OF_TEXTS) else ""
     axis.invert_yaxis()
-    axis.xaxis.set_major_formatter("{x:,.4g}")
     speedup = "" if row.speedup is None else f"; speed-up {number_text(row.speedup)}"
-    axis.set(xlabel=label, title=f"{LOWER}{speedup}")
+    axis.set(xlabel=f"{label}{scale}", title=f"{LOWER}{speedup}")
     describe(figure, title, "", SOURCE)
     save(figure, path)
 
@@ -103,7 +114,7 @@ def _curve(rows: Sequence[RowOfTable], column: str) -> tuple[list[int], list[flo
 def ticks_at(axis: Any, ranks: Collection[int]) -> None:
     """Ticks of the horizontal axis at these numbers of ranks; no change if they are too many."""
     if 0 < len(ranks) <= MOST_RANKS_AS_TICKS:
-        axis.set_xticks(sorted(ranks), [f"{n:,}" for n in sorted(ranks)])
+        axis.set_xticks(sorted(ranks), [plain(n) for n in sorted(ranks)])
         axis.minorticks_off()
 
 
@@ -111,6 +122,6 @@ def by_ranks(axis: Any, label: str, better: str) -> None:
     """Both scales logarithmic, with plain numbers; the title says what is better. The curves must exist."""
     axis.set_xscale("log", base=2)
     axis.set(xlabel="ranks", ylabel=label, title=better)
-    axis.xaxis.set_major_formatter("{x:.0f}")
+    axis.xaxis.set_major_formatter(plain)
     plain_logarithmic(axis)
     axis.grid(alpha=0.3, which="both")
