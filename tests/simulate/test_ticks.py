@@ -41,10 +41,10 @@ def test_the_shortest_bar_is_visible(ratio):
     axis = pytest.importorskip("matplotlib.figure").Figure().subplots()
     is_logarithmic = for_bars(axis, [30.0 * ratio, 30.0, 0.0], room=0.2)
     axis.barh(["library", "TEMPI", "none"], [30.0 * ratio, 30.0, 0.0])
+    assert axis.get_xlim()[1] > 1.1 * 30.0 * ratio  # room for the texts
     end, _ = (axis.transData + axis.transAxes.inverted()).transform((30.0, 0))
     assert is_logarithmic == (ratio > BARS_APART)
     assert 0.02 < end < 1  # of the width
-    assert axis.get_xlim()[1] > 1.1 * 30.0 * ratio  # room for the texts
 
 
 def texts_of(path):
