@@ -139,7 +139,8 @@ def size_text(size: float) -> str:
     """Bytes with a binary prefix: 64 Ki."""
     for prefix, unit in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
         if size >= unit:
-            return f"{plain(float(f'{size / unit:.4g}'))} {prefix}"
+            units = size / unit
+            return f"{units:,.0f} {prefix}" if units >= 10_000 else f"{units:.4g} {prefix}"
     return f"{size:.4g}"
 
 
