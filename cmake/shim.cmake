@@ -3,7 +3,7 @@ file(GLOB shim_sources CONFIGURE_DEPENDS src/mpi/*.cpp src/types/*.cpp src/machi
      src/sharing/*.cpp src/transport/*.cpp src/transfer/*.cpp src/request/*.cpp src/call/*.cpp src/transport/ipc/*.cpp src/stream/*.cpp src/collective/*.cpp src/window/*.cpp src/packing/*.cpp src/process/*.cpp src/measure/*.cpp src/face/*.cpp src/interpose/*.cpp)
 set(TEMPI_SHIMS "")
 # dlsym: in every build type a jump to the loader's own, never a call; a sanitizer's runtime calls it before it has begun.
-set_source_files_properties(src/interpose/by_handle.cpp src/preload/by_handle.cpp
+set_source_files_properties(src/interpose/by_handle.cpp src/preload/by_handle.cpp src/preload/driver_frees.cpp
                             PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=all" SKIP_PRECOMPILE_HEADERS ON)
 
 include(proxy)

@@ -141,16 +141,25 @@ A sender keeps its import of a receive buffer for later messages. CUDA cannot re
 process has imported. Therefore, the memory stays occupied after the program has freed it. TEMPI limits the
 size of such memory:
 
-1. Each process regularly looks for memory that the program has freed and that other processes may have
-   imported.
-2. If there is more such memory than the limit, the process tells the other processes.
-3. The other processes close their imports of this memory in their next MPI call that waits or tests, such as
-   `MPI_Barrier` or `MPI_Test`. CUDA can then release the memory.
+1. A process notices that its program frees such memory: the call (`cudaFree`, `cuMemFree`) passes TEMPI. In
+   addition, each MPI call may look for freed memory.
+2. If there is more freed memory than the limit, the process tells the other processes.
+3. A thread of TEMPI in each other process closes the imports. The call that frees the memory waits for this,
+   at most 0.1 s. When the call returns, the memory is available again.
+
+A call passes TEMPI if these conditions are met. Otherwise, the next MPI calls notice the freed memory, and close
+the imports:
+
+- `libtempi.so` is preloaded.
+- The call is made through a CUDA runtime, which may be linked statically (nvcc, CuPy, Numba, PyTorch). A program
+  that is linked to `cuMemFree` of the driver does not pass TEMPI.
+- The thread may call MPI at this moment: it is any thread with `MPI_THREAD_MULTIPLE`, and the main thread with
+  `MPI_THREAD_SINGLE` or `MPI_THREAD_FUNNELED`.
 
 | number | value |
 |---|---|
 | limit of freed memory | `TEMPI_FREED_LIMIT` bytes, and 256 allocations |
-| how often a process looks for freed memory | at most once in 10 ms; each time, it checks at most 256 \
+| how often MPI calls look for freed memory | at most once in 10 ms; each time, a call checks at most 256 \
 allocations |
 | number of imports that a process keeps | 256; for a further import, it closes the least recently \
 used import |

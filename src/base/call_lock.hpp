@@ -3,12 +3,21 @@
 #pragma once
 
 #include <atomic>
+#include <thread>
 
 #include "base/mutex.hpp"
 
 namespace tempi {
 
 inline std::atomic<bool> calls_may_overlap{true};  // until MPI says otherwise
+// The only thread that makes MPI calls: at MPI_THREAD_SINGLE and MPI_THREAD_FUNNELED.
+inline std::atomic<std::thread::id> calling_thread{};
+
+// True: this thread may take a CallLock, though it is in no MPI call.
+inline bool may_take_call_locks() noexcept {
+  return calls_may_overlap.load(std::memory_order_relaxed) ||
+         calling_thread.load(std::memory_order_relaxed) == std::this_thread::get_id();
+}
 
 template <class Mutex>
 class CallLock {

@@ -3,6 +3,7 @@
 #include "collective/blocks.hpp"
 #include "collective/continued.hpp"
 #include "collective/pending_reductions.hpp"
+#include "collective/reduction_steps.hpp"
 #include "collective/stream_reduction.hpp"
 #include "collective/wait_until.hpp"
 #include "mpi/errors.hpp"
@@ -125,12 +126,15 @@ std::optional<int> LaterReductions::call_nonblocking(const Call& call, const Gro
   return MPI_SUCCESS;
 }
 
-// The place is free on all members, and all reach each other's buffers.
-bool LaterReductions::agree(ReductionPlace& place, bool is_free, const OwnBuffers& own) {
+// By kernels: the place is free on all members, and all reach each other's buffers.
+LaterReductions::Agreed LaterReductions::agree(ReductionPlace& place, bool is_free, const OwnBuffers& own,
+                                               bool in_two_steps) {
   Consensus& consensus = *members_->consensus;
   is_free = is_free && place.votes.may_begin(place.n + 1);
   if (is_free && (own.vote & ReductionVote::impossible) == 0) place.buffers.publish(own, place.votes.own_buffers());
-  if (!are_by_kernels(consensus.joined(is_free ? own.vote : ReductionVote::impossible))) return false;
+  const unsigned votes = consensus.joined(is_free ? own.vote | (in_two_steps ? ReductionVote::in_two_steps : 0)
+                                                  : ReductionVote::impossible);
+  if (!are_by_kernels(votes)) return {};
   const auto described = [&](std::size_t member) -> const ipc::ReducedBuffers& {
     return place.votes.buffers_of(member);
   };
@@ -138,7 +142,7 @@ bool LaterReductions::agree(ReductionPlace& place, bool is_free, const OwnBuffer
   const bool have_all_mapped =
       place.buffers.all_reach_all(own, described, [&](unsigned vote) { return consensus.joined(vote); });
   place.buffers.let_go();
-  return have_all_mapped;
+  return {have_all_mapped, (votes & ReductionVote::in_two_steps) != 0};
 }
 
 std::optional<int> LaterReductions::call_persistent(const Call& call, const Group& group, const Ends& ends,
@@ -146,11 +150,13 @@ std::optional<int> LaterReductions::call_persistent(const Call& call, const Grou
   const std::size_t number = n_persistent_++ % kPersistent;
   const PlacePtr& its_place = place(kInTurn + number);
   const OwnBuffers own = look_at_buffers(task, ends.out.address, ends.in.address);
-  if (!agree(*its_place, persistent_[number].expired(), own)) return {};
+  const Agreed agreed =
+      agree(*its_place, persistent_[number].expired(), own, are_two_steps_predicted(task, group.size));
+  if (!agreed.are_by_kernels) return {};
   count(call.function, task);
   const int tag = Schedule::kFirstOfReductions + 2 * static_cast<int>(number);
   StreamReductionCall on_stream{.task = task,
-                                .members = {task, call.function, group, ends},
+                                .members = {task, call.function, group, ends, agreed.in_two_steps},
                                 .rank = static_cast<std::size_t>(group.rank),
                                 .type = ends.in.type,
                                 .input = own.input,

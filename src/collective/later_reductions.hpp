@@ -39,7 +39,10 @@ class LaterReductions {
   std::optional<int> call_nonblocking(const Call& call, const Group& group, const Ends& ends,
                                       const ReductionTask& task);
   std::optional<int> call_persistent(const Call& call, const Group& group, const Ends& ends, const ReductionTask& task);
-  bool agree(ReductionPlace& place, bool is_free, const OwnBuffers& own);
+  struct Agreed {
+    bool are_by_kernels, in_two_steps;
+  };
+  Agreed agree(ReductionPlace& place, bool is_free, const OwnBuffers& own, bool in_two_steps);
 
   const std::shared_ptr<ReductionMembers> members_;
   std::array<PlacePtr, ipc::kPendingReductions> places_{};  // null: not used yet

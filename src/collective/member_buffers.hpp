@@ -15,9 +15,9 @@
 namespace tempi::collective {
 
 struct ReductionVote {
-  // The bits of a vote before the kernels: the input is in GPU memory; this process cannot take part; the others have
-  // not mapped its buffers yet.
-  static constexpr unsigned on_gpu = 1, impossible = 2, is_new = 8;
+  // The bits of a vote before the kernels: the input is in GPU memory; this process cannot take part; a persistent
+  // reduction has two steps on a stream; the others have not mapped its buffers yet.
+  static constexpr unsigned on_gpu = 1, impossible = 2, in_two_steps = 4, is_new = 8;
   // The bits of a vote after the kernels: the kernel has failed; its inputs may be overwritten.
   static constexpr unsigned failed = 1, is_lost = 2;
 };

@@ -11,24 +11,11 @@ namespace {
 
 using To = ReductionTask::To;
 
-// One step moves so many bytes more over the link of a process than two steps, in the time of another wait.
-constexpr std::int64_t kMostBytesMore = 3 << 19;
-// For larger inputs, the kernel of one step, which reduces all scalars, takes more time than another wait.
-constexpr std::int64_t kMostBytesInOneStep = 4 << 20;
-// For two processes that reduce to one of them. One step takes 291 us for 64 MiB between two H200, and 39 us for 8 MiB;
-// two steps of MPI_Allreduce, which move as many bytes or more, take 258 and 46 us.
-constexpr std::int64_t kMostBytesOfTwoToRoot = 16 << 20;
 // MPI_Scan and MPI_Exscan keep the inputs of all processes before.
 constexpr std::int64_t kMostBytesOfPrefix = 64 << 20;
 
 constexpr std::int64_t kAlignment = 256;
 constexpr std::int64_t aligned_up(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-bool is_in_one_step(const ReductionTask& task, std::int64_t size) {
-  const std::int64_t bytes = task.total_bytes();
-  if (task.to == To::root && size == 2) return bytes <= kMostBytesOfTwoToRoot;
-  return bytes <= kMostBytesInOneStep && bytes * (size - 1) * (size - 2) / size <= kMostBytesMore;
-}
 
 // Memory of freed requests that queued kernels use.
 device::KeptUntil& used_memory() {
@@ -148,7 +135,8 @@ std::vector<Slice> blocks_of(const ReductionTask& task, const Group& group, cons
 
 }  // namespace
 
-SlicesOfMembers::SlicesOfMembers(const ReductionTask& task, Function function, const Group& group, const Ends& ends)
+SlicesOfMembers::SlicesOfMembers(const ReductionTask& task, Function function, const Group& group, const Ends& ends,
+                                 bool in_two_steps)
     : slices(static_cast<std::size_t>(group.size)),
       is_prefix(blocking_form(function) == Function::MPI_Scan || blocking_form(function) == Function::MPI_Exscan),
       is_exclusive(blocking_form(function) == Function::MPI_Exscan) {
@@ -156,7 +144,7 @@ SlicesOfMembers::SlicesOfMembers(const ReductionTask& task, Function function, c
     slices = blocks_of(task, group, ends);
     return;
   }
-  are_in_two_steps = !is_prefix && !is_in_one_step(task, group.size);
+  are_in_two_steps = !is_prefix && in_two_steps;
   ReductionTask part = task;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     if (are_in_two_steps) {

@@ -7,8 +7,8 @@
 //     round 2   exchanges nothing: it marks the end of the use of the memory of TEMPI
 //
 // In one step, each process that has an output reduces all scalars of it. In two steps, each process reduces one part
-// of the scalars. One step moves more bytes; two steps wait for the other processes twice. (Two
-// processes that reduce to one of them move as many bytes in one step, but all in one direction.)
+// of the scalars. One step moves more bytes; two steps wait for the other processes twice. Two processes that reduce to
+// one of them move as many bytes in one step, but all in one direction. collective/reduction_steps.hpp has the choice.
 //
 // Example: MPI_Allreduce of 1000 doubles among 4 processes, in two steps. Process 1 receives scalars 256 to 511 of the
 // three other inputs, reduces them with its own, and sends the result to the three other outputs.
@@ -34,8 +34,9 @@ struct Slice {
 
 // The slices that the members reduce: the same on all members.
 struct SlicesOfMembers {
-  // `ends` are described.
-  SlicesOfMembers(const ReductionTask& task, Function function, const Group& group, const Ends& ends);
+  // `ends` are described. `in_two_steps`: as all members have agreed.
+  SlicesOfMembers(const ReductionTask& task, Function function, const Group& group, const Ends& ends,
+                  bool in_two_steps);
 
   // True: the member reduces scalars of this input, which is another member's or its own.
   bool uses(std::size_t member, std::size_t input) const {

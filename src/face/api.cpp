@@ -29,6 +29,7 @@
 #include "pack/describe.hpp"
 #include "peer/ids.hpp"
 #include "peer/peer.hpp"
+#include "preload/driver_frees.hpp"
 #include "tempi_config.h"
 #include "transfer/strategy.hpp"
 #include "types/reader.hpp"
@@ -237,6 +238,12 @@ int fake_stream_fill(void* dst, int value, std::size_t bytes, void* stream) {
 }
 int fake_stream_synchronize(void* stream) { return device::fake_stream_synchronize(stream) ? 0 : 1; }
 int fake_stream_fail(void* stream) { return device::fake_stream_fail(stream) ? 0 : 1; }
+// As cudaFree: a free passes TEMPI.
+void fake_deallocate(void* address) {
+  device::fake_deallocate(address);
+  if (const TempiAfterFree after = tempi_after_free.load()) after(reinterpret_cast<std::uintptr_t>(address));
+}
+
 int fake_stream_begin_capture(void* stream) { return device::fake_stream_begin_capture(stream) ? 0 : 1; }
 int fake_graph_launch(void* graph, void* stream) { return device::fake_graph_launch(graph, stream) ? 0 : 1; }
 
@@ -251,7 +258,7 @@ constexpr tempi_api_table kTable = {
     reset_counters,
     explain,
     device::fake_allocate,
-    device::fake_deallocate,
+    fake_deallocate,
     fake_copy,
     fake_unfinished,
     comm_id,

@@ -1,10 +1,12 @@
-// dlsym, where the shim is preloaded: MPI functions that a program looks up in the handle of the MPI library.
+// dlsym, where the shim is preloaded: MPI functions that a program looks up in the handle of the MPI library, and
+// functions of the CUDA driver by which the program frees memory.
 #include "preload/by_handle.hpp"
 
 #include <dlfcn.h>
 
 #include "base/log.hpp"
 #include "mpi/inside.hpp"
+#include "preload/driver_frees.hpp"
 
 namespace tempi::interpose {
 namespace {
@@ -25,10 +27,14 @@ namespace {
 }  // namespace
 }  // namespace tempi::interpose
 
+constinit std::atomic<TempiAfterFree> tempi_after_free{nullptr};
+
 extern "C" [[gnu::visibility("default")]] void* dlsym(void* handle, const char* name) noexcept {
   using namespace tempi;
   if (preload::may_be_by_handle(handle, name)) {
     if (void* const ours = interpose::look_up(handle, name, __builtin_return_address(0))) return ours;
+  } else if (preload::may_be_of_driver(handle, name)) {
+    if (void* const ours = preload::driver_function(handle, name)) return ours;
   }
   return preload::next_dlsym()(handle, name);
 }

@@ -10,6 +10,7 @@
 
 #include "preload/abi.hpp"
 #include "preload/by_handle.hpp"
+#include "preload/driver_frees.hpp"
 #include "preload/needed.hpp"
 #include "preload/search.hpp"
 #include "preload/start_again.hpp"
@@ -162,6 +163,8 @@ template <class... Arguments>
 }  // namespace
 }  // namespace tempi::preload
 
+constinit std::atomic<TempiAfterFree> tempi_after_free{nullptr};
+
 // The last call must be a jump: the loader looks for the file as its caller says, and finds the caller by its address.
 extern "C" [[gnu::visibility("default")]] void* dlopen(const char* file, int mode) noexcept {
   using namespace tempi::preload;
@@ -177,6 +180,8 @@ extern "C" [[gnu::visibility("default")]] void* dlsym(void* handle, const char* 
   using namespace tempi::preload;
   if (may_be_by_handle(handle, name)) {
     if (void* const ours = look_up_safely(handle, name, __builtin_return_address(0))) return ours;
+  } else if (may_be_of_driver(handle, name)) {
+    if (void* const ours = driver_function(handle, name)) return ours;
   }
   return next_dlsym()(handle, name);
 }

@@ -62,6 +62,16 @@ void tell_verified() {
        std::to_string(verified.bytes) + " bytes, are right" + rank);
 }
 
+// The results that the user asks for, and that TEMPI does not write.
+void tell_that_it_is_off() {
+  log_on_node(LogLevel::info, "TEMPI is off in this job: TEMPI_DISABLE is set");
+  std::string lost;
+  if (flag(Option::REPORT)) lost += " TEMPI_REPORT";
+  if (flag(Option::VERIFY)) lost += " TEMPI_VERIFY";
+  if (!text(Option::TRACE).empty()) lost += " TEMPI_TRACE";
+  if (!lost.empty() && local_rank() <= 0) warn_once("off", "TEMPI_DISABLE is set: without effect:" + lost);
+}
+
 std::atomic<int> n_up{0};  // the world and the sessions
 
 void forget_handles() noexcept {
@@ -73,7 +83,7 @@ void forget_handles() noexcept {
 }  // namespace
 
 void begin(World world) noexcept {
-  if (flag(Option::DISABLE)) log_on_node(LogLevel::info, "TEMPI is off in this job: TEMPI_DISABLE is set");
+  if (flag(Option::DISABLE)) tell_that_it_is_off();
   if (!active()) return;
   ++n_up;
   if (world == World::yes) {

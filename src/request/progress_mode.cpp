@@ -22,6 +22,7 @@ void choose_progress_mode(bool has_sessions) noexcept {
   if (code != MPI_SUCCESS) return;
   may_have_progress_thread = text(Option::PROGRESS) != "calls";
   calls_may_overlap = has_sessions || level == MPI_THREAD_MULTIPLE;
+  calling_thread = level <= MPI_THREAD_FUNNELED ? std::this_thread::get_id() : std::thread::id();
   if (level < MPI_THREAD_MULTIPLE) known_progress_mode = ProgressMode::next_call;
   else known_progress_mode = text(Option::PROGRESS) == "calls" ? ProgressMode::same_call : ProgressMode::thread;
 }

@@ -1,4 +1,4 @@
-// Memory that a process has freed and that other processes may have mapped.
+// Memory that a process has freed and that other processes may have mapped, and those processes.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <semaphore.h>
 
 namespace tempi::ipc {
 
@@ -39,6 +40,47 @@ class FreedMemory {
  private:
   std::atomic<std::uint64_t> n_{};
   std::array<std::atomic<std::uint64_t>, kKept> ids_{};
+};
+
+// The ranks that have mapped memory of a process, now or earlier.
+class Importers {
+ public:
+  static constexpr std::size_t kMost = 256;
+
+  // Any process calls it. If there is no room, the rank is not noted.
+  void add(std::int32_t rank) {
+    for (std::atomic<std::int32_t>& one : one_more_than_) {
+      std::int32_t vacant = 0;
+      if (one.compare_exchange_strong(vacant, rank + 1) || vacant == rank + 1) return;
+    }
+  }
+
+  template <class Fn>
+  void each(const Fn& fn) const {
+    for (const std::atomic<std::int32_t>& one : one_more_than_) {
+      const std::int32_t rank = one.load() - 1;
+      if (rank < 0) return;
+      fn(rank);
+    }
+  }
+
+ private:
+  std::array<std::atomic<std::int32_t>, kMost> one_more_than_{};  // the rank; 0: vacant
+};
+
+// A thread of one process sleeps until another process rings.
+class Bell {
+ public:
+  // The process of the thread calls it before others can ring.
+  void prepare() { ::sem_init(&semaphore_, 1, 0); }
+  void ring() { ::sem_post(&semaphore_); }
+  void wait() {
+    while (::sem_wait(&semaphore_) != 0) {
+    }
+  }
+
+ private:
+  sem_t semaphore_{};
 };
 
 }  // namespace tempi::ipc

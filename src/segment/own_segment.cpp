@@ -27,6 +27,7 @@ Segment* map(int file) {
   segment->version = kVersion;
   segment->bytes = sizeof(Segment);
   segment->rank = -1;
+  segment->unmapping_bell.prepare();
   return segment;
 }
 

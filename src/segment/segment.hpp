@@ -81,7 +81,7 @@ struct PublishedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 14;
+inline constexpr std::uint32_t kVersion = 15;
 inline constexpr std::size_t kMatchQueues = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16,
                              kBoards = 256, kPathRecords = 21, kPendingReductions = 40, kImports = 1024,
                              kChannels = 1024, kWindows = 128, kAttached = 1024;
@@ -237,7 +237,9 @@ struct Segment {
   // Bits of ArrivedRun. A partitioned receive has a word for each partition of its sender. GPUs of the senders write
   // them, so they begin at a page.
   alignas(kPageBytes) Arrivals arrivals{};
-  FreedMemory freed{};  // memory that its process has exported, and that the program has freed
+  FreedMemory freed{};            // memory that its process has exported, and that the program has freed
+  mutable Importers importers{};  // of memory of its process
+  Bell unmapping_bell{};          // rings when another process has freed memory that this one may have mapped
   // The number of mappings of each allocation of its process in other processes, by the allocation's id. The other
   // processes change it.
   mutable std::array<std::atomic<std::uint32_t>, kImports> imports{};

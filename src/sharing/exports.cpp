@@ -6,6 +6,7 @@
 #include <iterator>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/call_lock.hpp"
@@ -15,7 +16,9 @@
 #include "base/options.hpp"
 #include "base/wants_progress.hpp"
 #include "base/yield_until.hpp"
+#include "mpi/inside.hpp"
 #include "mpi/progress.hpp"
+#include "preload/driver_frees.hpp"
 #include "segment/own_segment.hpp"
 #include "sharing/imports.hpp"
 
@@ -26,6 +29,7 @@ constexpr std::size_t kLookedAt = 256;  // at a time; each takes 34 ns
 constexpr std::size_t kMostUntold = 256;
 static_assert(kLookedAt + kMostUntold <= ipc::FreedMemory::kKept);
 constexpr std::int64_t kMilliseconds = 10;
+constexpr std::chrono::milliseconds kFreeWaits{100}, kHandOverWaits{200};
 
 struct Export {
   device::Device* device;
@@ -57,15 +61,39 @@ bool is_mapped(const device::Location& freed) {
   return ipc::OwnSegment::own().segment().imports_of(freed.id).load(std::memory_order_acquire) != 0;
 }
 
-void tell_freed() {
+// Returns what is told now.
+std::vector<device::Location> tell_freed() {
   auto& [mutex, all, next, ids, untold, untold_bytes, told] = exports();
   std::erase_if(told, [](const device::Location& one) { return !is_mapped(one); });
   for (const device::Location& one : untold) {
     ipc::OwnSegment::own().segment().freed.add(one.id);
     if (is_mapped(one)) told.push_back(one);
   }
-  untold.clear();
   untold_bytes = 0;
+  return std::exchange(untold, {});
+}
+
+bool is_too_much() {
+  return exports().untold_bytes > static_cast<std::uint64_t>(freed_limit()) || exports().untold.size() > kMostUntold;
+}
+
+// With no lock: other processes may be waiting for mappings of this process. False: some have not ended in time.
+template <class GoOn>
+bool wait_until_unmapped(const std::vector<device::Location>& freed, std::chrono::milliseconds lasts,
+                         const GoOn& go_on) {
+  const auto none_is_mapped = [&] { return std::none_of(freed.begin(), freed.end(), is_mapped); };
+  return yield_until(std::chrono::steady_clock::now() + lasts, none_is_mapped, [&] {
+    end_freed_mappings(IfLocked::skip);
+    go_on();
+  });
+}
+
+// With no lock.
+void wake_importers() {
+  ipc::OwnSegment::own().segment().importers.each([](std::int32_t rank) {
+    ipc::Segment* const segment = ipc::find_peer_segment(ipc::own_job(), rank);
+    if (segment != nullptr) segment->unmapping_bell.ring();
+  });
 }
 
 // Memory of a device that is gone is left to it.
@@ -90,7 +118,7 @@ void find_freed() {
     if (is_freed(all[next])) take_out(all[next]);
     else ++next;
   }
-  if (untold_bytes > static_cast<std::uint64_t>(freed_limit()) || untold.size() > kMostUntold) tell_freed();
+  if (is_too_much()) tell_freed();
 }
 
 bool find_match(const device::Location& one, const device::Location& other) {
@@ -112,6 +140,30 @@ std::vector<device::Location> tell_freed_at(const device::Location& memory) {
   return found;
 }
 
+// The memory that the program has freed at this address, with earlier freed memory, if it is told now.
+std::vector<device::Location> tell_freed_by_call(std::uint64_t address) {
+  const CallLock lock(exports().mutex);
+  auto& all = exports().all;
+  for (std::size_t i = 0; i < all.size();) {
+    if (all[i].memory.begin == address && is_freed(all[i])) take_out(all[i]);
+    else ++i;
+  }
+  return is_too_much() ? tell_freed() : std::vector<device::Location>{};
+}
+
+// The program has freed memory, in a call that passes TEMPI. A thread or a call that cannot take the locks leaves the
+// search to the next MPI call.
+void after_free(unsigned long long address) noexcept try {
+  if (Inside::is_in_entry() || !may_take_call_locks() || !ipc::has_segment()) return;
+  std::vector<device::Location> freed = tell_freed_by_call(address);
+  std::erase_if(freed, [](const device::Location& one) { return !is_mapped(one); });
+  if (freed.empty()) return;
+  wake_importers();
+  wait_until_unmapped(freed, kFreeWaits, [] {});
+} catch (...) {
+  warn_fallback("other processes may keep imports of freed memory", caught_error().what());
+}
+
 // The coarse clock of the kernel moves every few milliseconds, and is read in a few nanoseconds.
 bool is_due() noexcept {
   static std::atomic<std::int64_t> next{0};
@@ -131,19 +183,16 @@ void export_memory(device::Device& device, const device::Location& memory) {
   if (exports().ids.contains(memory.id)) return;
   exports().all.push_back({&device, memory});
   exports().ids.insert(memory.id);
+  tempi_after_free.store(after_free, std::memory_order_release);
   wants_progress.store(true, std::memory_order_relaxed);
 }
 
 void hand_over(const device::Location& memory) noexcept try {
-  constexpr std::chrono::milliseconds kLasts{200};
   if (!wants_progress.load(std::memory_order_relaxed)) return;
   const std::vector<device::Location> freed = tell_freed_at(memory);
-  const auto none_is_mapped = [&] { return std::none_of(freed.begin(), freed.end(), is_mapped); };
-  const bool have_ended = yield_until(std::chrono::steady_clock::now() + kLasts, none_is_mapped, [] {
-    end_freed_mappings();  // other processes may be waiting for this one
-    let_library_go_on();
-  });
-  if (!have_ended)
+  if (freed.empty()) return;
+  wake_importers();
+  if (!wait_until_unmapped(freed, kHandOverWaits, let_library_go_on))
     warn_once("handed", "the MPI library gets GPU memory at an address where other processes may import freed memory");
 } catch (...) {
   warn_fallback("other processes may keep imports of freed memory", caught_error().what());
@@ -152,7 +201,7 @@ void hand_over(const device::Location& memory) noexcept try {
 void look_after_shared_memory() noexcept try {
   if (!is_due()) return;
   if (const std::unique_lock lock(exports().mutex, std::try_to_lock); lock) find_freed();
-  end_freed_mappings();
+  end_freed_mappings(IfLocked::skip);
 } catch (...) {
   warn_fallback("other processes may keep imports of freed memory", caught_error().what());
 }

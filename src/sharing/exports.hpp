@@ -1,7 +1,8 @@
 // Memory that this process shares with processes of the node for direct messages, and that the program may free. A
 // mapping in another process exists longer than the program's allocation, and prevents CUDA from releasing the memory.
-// Therefore, the owner checks the memory that it has exported. Its shared segment lists the freed memory, and the
-// processes that have mapped it end their mappings.
+// Therefore, the owner checks the memory that it has exported when the program frees memory (preload/driver_frees.hpp),
+// and in MPI calls. Its shared segment lists the freed memory, and the processes that have mapped it end their
+// mappings.
 //
 // The driver waits for all running kernels of a context before it ends a mapping in this context, and delays new
 // launches until then (H200, driver 580). Therefore, freed memory is reported only if it is more than

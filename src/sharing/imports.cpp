@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "base/wants_progress.hpp"
+#include "segment/own_segment.hpp"
 #include "sharing/exports.hpp"
 #include "sharing/unmapping.hpp"
 
@@ -92,7 +93,10 @@ const Mapped* add(device::Device& device, const RemoteRange& range, const device
   });
   if (!has_ended(range)) return nullptr;
   if (all.size() >= kMostMapped) all.pop_back();
-  n_freed_seen.try_emplace(range.owner, range.owner->freed.count());
+  if (n_freed_seen.try_emplace(range.owner, range.owner->freed.count()).second) {
+    range.owner->importers.add(ipc::OwnSegment::own().segment().rank);
+    answer_bell();
+  }
   wants_progress.store(true, std::memory_order_relaxed);
   Mapped added = map_anew(device, range, allocation, pause);
   return &all.emplace_front(std::move(added));
@@ -159,10 +163,10 @@ bool is_mapped_in_small_pages(const device::SharedAllocation& allocation) {
   return (allocation.bytes + kSmall - 1) / kSmall * kSmall % kMedium != 0;
 }
 
-// Not while another thread has the lock.
-void end_freed_mappings() noexcept {
-  const std::unique_lock lock(mapped().mutex, std::try_to_lock);
-  if (!lock) return;
+void end_freed_mappings(IfLocked if_locked) noexcept {
+  std::unique_lock lock(mapped().mutex, std::defer_lock);
+  if (if_locked == IfLocked::wait) lock.lock();
+  else if (!lock.try_lock()) return;
   for (auto& [its_owner, seen] : mapped().n_freed_seen) {
     const auto* const owner = its_owner;
     const auto end = [&](std::uint64_t id) {

@@ -119,7 +119,8 @@ inline ImportPtr import_memory(device::Device& device, device::Context context, 
 bool is_mapped_in_small_pages(const device::SharedAllocation& allocation);
 
 // Ends the mappings of memory whose owners have reported it as freed. Work that uses a mapping keeps it until the work
-// ends.
-void end_freed_mappings() noexcept;
+// ends. `skip`: does nothing while another thread has the lock.
+enum class IfLocked { skip, wait };
+void end_freed_mappings(IfLocked if_locked) noexcept;
 
 }  // namespace tempi::message

@@ -17,6 +17,7 @@
 #include "base/options.hpp"
 #include "base/own_thread.hpp"
 #include "base/yield_until.hpp"
+#include "segment/own_segment.hpp"
 
 namespace tempi::message {
 namespace {
@@ -83,6 +84,12 @@ bool create_thread() noexcept {
   return error == 0;
 }
 
+void* sleep_until_bell(void*) noexcept {
+  for (ipc::Bell& bell = ipc::OwnSegment::own().segment().unmapping_bell;; end_freed_mappings(IfLocked::wait))
+    bell.wait();
+  return nullptr;
+}
+
 // They end next.
 template <class Fn>
 void bring_forward(const Fn& is_one) {
@@ -109,6 +116,15 @@ void end_later(const Import* mapping) noexcept {
   } catch (...) {  // no memory: it ends here
     warn_fallback("a call waits until an import is closed", caught_error().what());
   }
+}
+
+void answer_bell() noexcept {
+  static std::atomic<bool> is_answered{false};
+  if (is_answered.exchange(true)) return;
+  pthread_t thread{};
+  const int error = create_own_thread(thread, sleep_until_bell);
+  if (error != 0) warn_fallback("imports of freed memory are closed only in MPI calls", std::strerror(error));
+  else pthread_detach(thread);
 }
 
 // Neither the driver nor a context ends below the thread.

@@ -2,6 +2,10 @@
 // kernels of the context. The program's kernels may wait for other processes, which wait for the next MPI call of this
 // process. Therefore, an MPI call must not wait for the driver. (If there is no memory for the thread or for its list,
 // end_later() ends the mapping, and warns.)
+//
+// Another thread sleeps until another process rings, because this process may have mapped memory that the program there
+// has freed. It finds the mappings and passes them to end_later(), so that the other process need not wait for the next
+// MPI call of this process.
 #pragma once
 
 #include "sharing/imports.hpp"
@@ -10,6 +14,9 @@ namespace tempi::message {
 
 // Takes ownership of the mapping, and ends it.
 void end_later(const Import* mapping) noexcept;
+
+// Creates the thread that sleeps, once.
+void answer_bell() noexcept;
 
 // Waits until all mappings have ended, at most one second (kernels can delay their end).
 void finish_unmapping() noexcept;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from errno import EACCES, EISDIR
 from pathlib import Path
 from typing import NoReturn
@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from tempi import _native
-from tempi._library import number_of, options
+from tempi._library import options
 from tempi._words import did_you_mean
 from tempi.run.launchers import find_program
 from tempi.run.shims import ABIS
@@ -53,21 +53,6 @@ def _choices(why: str) -> list[str]:
     return why.partition(" one of ")[2].split(", ")
 
 
-def without_effect(settings: Mapping[str, str]) -> list[str]:
-    """The results that the user asks for, and that no rank writes because the option disable is set.
-
-    Parameters
-    ----------
-    settings : mapping of str to str
-        Options by name, which replace those of the environment.
-    """
-    values = {**{option.name: option.value for option in options()}, **settings}
-    if not number_of(values["DISABLE"]):
-        return []
-    asked = [name.lower() for name in ("REPORT", "VERIFY") if number_of(values[name])]
-    return [*asked, "trace"] if values["TRACE"] else asked
-
-
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--option", "words", multiple=True, metavar="NAME[=VALUE]",
               help="Set the option TEMPI_NAME. Examples: -o strategy=oneshot, -o report. "
@@ -96,12 +81,8 @@ def main(words: tuple[str, ...], ucx: bool, abi: str | None, dry_run: bool, comm
         _give_up(command[0], os.strerror(EISDIR if Path(command[0]).is_dir() else EACCES), CANNOT_RUN)
     if program is None:
         _give_up(command[0], "no such program", NOT_FOUND)
-    settings = settings_of(words)
-    if lost := without_effect(settings):
-        verb = "have" if len(lost) > 1 else "has"
-        click.echo(f"tempi run: {', '.join(lost)} {verb} no effect with disable: TEMPI is off", err=True)
     try:
-        ranks = with_shim([program, *command[1:]], settings, abi=abi, ucx=ucx)
+        ranks = with_shim([program, *command[1:]], settings_of(words), abi=abi, ucx=ucx)
     except RuntimeError as error:
         raise click.ClickException(str(error)) from error
     if dry_run:

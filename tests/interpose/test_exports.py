@@ -23,7 +23,7 @@ def test_exports_are_exactly_the_table(table, pack_types):
     assert table
     library = dynamic_symbols(mpi_of(pack_types))
     both = {prefix + name for name in table for prefix in ("", "P")}
-    own = {"tempi_api", "tempi_mpix", "dlsym", "TEMPI_Set_stream", "TEMPI_Get_stream"}
+    own = {"tempi_api", "tempi_mpix", "dlsym", "tempi_after_free", "TEMPI_Set_stream", "TEMPI_Get_stream"}
     own |= {"TEMPI_Startall_enqueue", "TEMPI_Waitall_enqueue"}
     own |= {"TEMPI_Startall_enqueue_fortran", "TEMPI_Waitall_enqueue_fortran"}
     own |= {"TEMPI_Prequest_create", "TEMPI_Prequest_free"}

@@ -44,6 +44,14 @@ def test_it_says_that_it_is_off(pack_types):
     assert re.findall(r"TEMPI is .*", text) == ["TEMPI is off in this job: TEMPI_DISABLE is set"]
 
 
+def test_it_says_what_is_not_written_when_it_is_off(pack_types):
+    asked = {"TEMPI_REPORT": "1", "TEMPI_VERIFY": "1", "TEMPI_TRACE": "t.json"}
+    text = mpirun(2, pack_types, shim.preloaded(TEMPI_DISABLE="1", **asked)).text
+    said = "TEMPI_DISABLE is set: without effect: TEMPI_REPORT TEMPI_VERIFY TEMPI_TRACE"
+    assert re.findall(r"tempi: warning: (.*)", text) == [said]
+    assert "tempi" not in mpirun(2, pack_types, shim.preloaded(TEMPI_DISABLE="1", TEMPI_REPORT="0")).text
+
+
 def test_two_ranks_exchange_the_same_bytes(pack_types):
     without = mpirun(2, pack_types, shim.clean_environment())
     assert mpirun(2, pack_types, shim.preloaded()).out == without.out

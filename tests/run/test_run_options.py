@@ -45,23 +45,3 @@ def test_an_option_without_its_value_is_refused(tempi):
     assert done.code == 2
     assert "strategy needs a value: it takes one of auto, " in done.err
     assert "ran" not in done.out
-
-
-@pytest.mark.parametrize(
-    ("words", "variables", "said"),
-    [
-        (["disable", "report"], {}, "report has no effect with disable"),
-        ([], {"TEMPI_DISABLE": "1", "TEMPI_REPORT": "yes"}, "report has no effect with disable"),
-        (["disable"], {"TEMPI_TRACE": "a.json", "TEMPI_VERIFY": "1"}, "verify, trace have no effect with disable"),
-        (["disable"], {"TEMPI_REPORT": "1"}, "report has no effect with disable"),
-        (["disable"], {"TEMPI_REPORT": "off"}, ""),
-        (["disable=0", "report"], {"TEMPI_DISABLE": "1"}, ""),
-        (["disable", "report="], {}, ""),
-        (["report", "verify"], {}, ""),
-    ],
-)
-def test_results_that_disable_prevents_are_named_in_one_line(tempi, words, variables, said):
-    done = tempi("run", *(part for word in words for part in ("-o", word)), "--", "echo", "ran", **variables)
-    assert done.code == 0, done.text
-    assert done.out == "ran\n"
-    assert done.err == (f"tempi run: {said}: TEMPI is off\n" if said else "")

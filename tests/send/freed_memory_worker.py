@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ LOOKS = 6
 KERNEL_SECONDS = 3.0
 ENDING_SECONDS = 2.1  # more than a slow "unmap" of the fake device takes
 PATIENCE_SECONDS = 20.0
+REST_SECONDS = 0.5
 TAG = 3
 
 
@@ -93,6 +95,30 @@ def rest_until(most: int) -> int:
             break
         time.sleep(LOOK_SECONDS)
     return int(taken)
+
+
+def given_back_at_once(n_bytes: int, in_thread: bool) -> int:
+    """The bytes that became free when rank 1 has freed its buffer; on the fake device, rank 0 knows them. No rank makes
+    an MPI call in between."""
+    world, datatype = MPI.COMM_WORLD, datatype_of(n_bytes)
+    contents = np.random.default_rng(9).integers(0, 256, n_bytes, np.uint8)
+    held = [memory.at_hand("device", contents if world.rank == 0 else contents * 0)]
+    write(held[0], contents, datatype)
+    world.Barrier()
+    before = taken_bytes()
+    world.Barrier()
+    if world.rank == 1:
+        free = threading.Thread(target=held.clear) if in_thread else None
+        if free is not None:
+            free.start()
+            free.join()
+        held.clear()
+    if world.rank == 0:
+        time.sleep(REST_SECONDS)
+    taken = before - taken_bytes()
+    world.Barrier()
+    datatype.Free()
+    return taken
 
 
 def beside_an_ending_mapping(n_bytes: int) -> list[tuple[bool, float]]:

@@ -15,6 +15,7 @@ MOST_MAPPED = 256  # src/sharing/imports.cpp
 LOOKED_AT = 256  # of what is lent, at a time (src/sharing/exports.cpp)
 SLACK = 64 * MIB if memory.on_real_gpu() else MIB  # a GPU's memory is everyone's
 LARGE_BYTES = (128 if memory.on_real_gpu() else 32) * MIB  # more than SLACK
+KNOWS = 1 if memory.on_real_gpu() else 0  # the rank that knows what became free
 SOON = 1.0  # seconds
 PATIENT = {**DIRECT, "TEMPI_MATCH_TIMEOUT": "5000000"}
 
@@ -30,6 +31,23 @@ def test_freed_buffers_are_mapped_no_longer(ranks, n_buffers, n_bytes):
         assert most - before >= min(n_buffers, MOST_MAPPED) * n_bytes
         after = max(job.call(worker.rest_until, before + SLACK // 2, timeout=60))
         assert after - before < SLACK, (before, most, after)
+
+
+@pytest.mark.parametrize(("level", "in_thread"), [("multiple", True), ("multiple", False), ("funneled", False)])
+def test_much_is_given_back_at_once(ranks, level, in_thread):
+    """The process that has it mapped makes no MPI call."""
+    job = ranks(2, **PATIENT, TEMPI_FREED_LIMIT=str(LARGE_BYTES // 2), MPI4PY_RC_THREAD_LEVEL=level)
+    assert job.call(worker.given_back_at_once, LARGE_BYTES, in_thread)[KNOWS] >= LARGE_BYTES
+
+
+@pytest.mark.parametrize(("limit", "level", "in_thread"), [(2 * LARGE_BYTES, "multiple", False), (0, "funneled", True)])
+def test_the_rest_is_given_back_in_mpi_calls(ranks, limit, level, in_thread):
+    """Little memory; and at MPI_THREAD_FUNNELED, memory that another thread frees."""
+    job = ranks(2, **PATIENT, TEMPI_FREED_LIMIT=str(limit), MPI4PY_RC_THREAD_LEVEL=level)
+    before = max(job.call(worker.rest))
+    assert job.call(worker.given_back_at_once, LARGE_BYTES, in_thread)[KNOWS] < SLACK
+    if limit == 0:
+        assert max(job.call(worker.rest_until, before + SLACK // 2, timeout=60)) - before < SLACK
 
 
 def test_little_is_kept_until_it_is_much(ranks):

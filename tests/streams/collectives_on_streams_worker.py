@@ -57,6 +57,7 @@ def launches_of(count: int, n: int) -> int:
         tempi.wait_enqueue([one.request], stream)
         stream.synchronize()
     n_launches = sum(row.calls for row in tempi.stats() if row.function == "GPU" and row.outcome == "kernel launches")
+    one.request.Free()
     comm.Free()
     return n_launches
 

@@ -1,15 +1,20 @@
 """Persistent collective operations that are started and completed on a stream: exchanges and kernels in the stream."""
 
+import re
+from pathlib import Path
+
 import collectives_on_streams_worker as worker
 import pytest
 from enqueue_worker import CHANNEL, ORDINARY
 from node_reductions_worker import COMBINATIONS, OPERATIONS, OPTIONS, Case
 
 from support import effort, needs
+from support.ranks import Ranks
 
 pytestmark = needs.function("Allreduce_init")
 WAYS = ("enqueued", "captured", "MPI_Start", "enqueued", "captured", "captured")
 N_RANKS = (1, 2, 3, 4)
+MACHINES = Path(__file__).parents[2] / "perfmodel/machines"
 
 
 @pytest.fixture
@@ -46,6 +51,19 @@ def test_two_ranks_reduce_much_data_to_one_of_them(job, root, in_place):
 @pytest.mark.parametrize(("count", "kernels"), [(1, 1), (1000, 1), (100_000, 2)])
 def test_the_kernel_of_the_exchange_reduces_small_data(job, count, kernels):
     assert job(2).call(worker.launches_of, count, 5) == [5 * kernels] * 2
+
+
+@pytest.mark.parametrize("slow", [(), (0,), (2,), (0, 1, 2)])
+def test_one_rank_that_predicts_two_steps_is_enough(tmp_path, slow):
+    """Of slow links; two steps are two exchanges, and 8 KiB need no other kernel."""
+    profile = tmp_path / "slow.fit"
+    shipped = (MACHINES / "nvidia-h200-openmpi-4.1.6.fit").read_text()
+    profile.write_text(re.sub(r"(?m)^(term reduce.other_gpu) .*", r"\1 0 1e-5 1e-8 0.0 0.0 0.0", shipped))
+    with Ranks(3, OPTIONS, {rank: {"TEMPI_PROFILE": str(profile)} for rank in slow}) as job:
+        assert job.call(worker.launches_of, 1024, 5, timeout=60) == [5 * (2 if slow else 1)] * 3
+        cases = [Case(operation, "DOUBLE", "SUM", 1024, seed=9) for operation in OPERATIONS]
+        for counted in job.call(worker.reduce_all, cases, ["enqueued", "captured"], timeout=60):
+            assert ORDINARY not in counted
 
 
 def test_all_datatypes_and_operations(job, drawn):
