@@ -147,14 +147,14 @@ size of such memory:
 3. A thread of TEMPI in each other process closes the imports. The call that frees the memory waits for this,
    at most 0.1 s. When the call returns, the memory is available again.
 
-A call passes TEMPI if these conditions are met. Otherwise, the next MPI calls notice the freed memory, and close
-the imports:
+A call passes TEMPI if the following conditions are met. Otherwise, the next MPI calls notice the freed memory
+and close the imports.
 
 - `libtempi.so` is preloaded.
-- The call is made through a CUDA runtime, which may be linked statically (nvcc, CuPy, Numba, PyTorch). A program
-  that is linked to `cuMemFree` of the driver does not pass TEMPI.
-- The thread may call MPI at this moment: it is any thread with `MPI_THREAD_MULTIPLE`, and the main thread with
-  `MPI_THREAD_SINGLE` or `MPI_THREAD_FUNNELED`.
+- The call goes through a CUDA runtime, which may be linked statically (nvcc, CuPy, Numba, PyTorch). Calls of
+  a program that is linked to `cuMemFree` of the driver do not pass TEMPI.
+- The thread may call MPI. With `MPI_THREAD_MULTIPLE`, this is any thread; with `MPI_THREAD_SINGLE` and
+  `MPI_THREAD_FUNNELED`, it is the main thread. With `MPI_THREAD_SERIALIZED`, no call passes TEMPI.
 
 | number | value |
 |---|---|
