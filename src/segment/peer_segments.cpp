@@ -61,7 +61,9 @@ struct PeerSegment {
   pid_t process = 0;
   int process_file = -1;
 
-  bool is_to_be_searched() { return segment == nullptr && std::has_single_bit(++n_asked); }
+  bool is_to_be_searched(bool is_published) {
+    return segment == nullptr && (std::has_single_bit(++n_asked) || is_published);
+  }
 
   void search(const std::string& job, int rank) {
     process = find_process(job, rank);
@@ -93,10 +95,10 @@ PeerSegments& peer_segments() {
 
 }  // namespace
 
-Segment* find_peer_segment(const std::string& job, int rank) noexcept try {
+Segment* find_peer_segment(const std::string& job, int rank, bool is_published) noexcept try {
   const std::lock_guard lock(peer_segments().mutex);
   PeerSegment& peer_segment = peer_segments().known[{job, rank}];
-  if (peer_segment.is_to_be_searched()) peer_segment.search(job, rank);
+  if (peer_segment.is_to_be_searched(is_published)) peer_segment.search(job, rank);
   return peer_segment.segment;
 } catch (...) {
   warn_fallback("messages to another process are packed", caught_error().what());

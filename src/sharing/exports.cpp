@@ -91,7 +91,7 @@ bool wait_until_unmapped(const std::vector<device::Location>& freed, std::chrono
 // With no lock.
 void wake_importers() {
   ipc::OwnSegment::own().segment().importers.each([](std::int32_t rank) {
-    ipc::Segment* const segment = ipc::find_peer_segment(ipc::own_job(), rank);
+    ipc::Segment* const segment = ipc::find_peer_segment(ipc::own_job(), rank, true);
     if (segment != nullptr) segment->unmapping_bell.ring();
   });
 }

@@ -44,7 +44,8 @@ static int (*cu_retain)(void**, int);
 static int (*cu_set_context)(void*);
 static int (*cu_synchronize)(void);
 static int (*cu_allocate)(Address*, size_t);
-static int (*cu_free)(Address);
+static int (*cu_free)(Address); /* found as a CUDA runtime finds it, so that frees pass TEMPI */
+static int (*cu_get_function)(const char*, void**, int, uint64_t, void*);
 static int (*cu_fill)(Address, unsigned char, size_t);
 static int (*cu_to_device)(Address, const void*, size_t);
 static int (*cu_to_host)(void*, Address, size_t);
@@ -67,7 +68,8 @@ static void open_driver(void) {
   FIND(cu_set_context, "cuCtxSetCurrent");
   FIND(cu_synchronize, "cuCtxSynchronize");
   FIND(cu_allocate, "cuMemAlloc_v2");
-  FIND(cu_free, "cuMemFree_v2");
+  FIND(cu_get_function, "cuGetProcAddress_v2");
+  must(cu_get_function("cuMemFree", (void**)&cu_free, 3020, 0, NULL), "cuMemFree");
   FIND(cu_fill, "cuMemsetD8_v2");
   FIND(cu_to_device, "cuMemcpyHtoD_v2");
   FIND(cu_to_host, "cuMemcpyDtoH_v2");
