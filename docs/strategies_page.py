@@ -145,7 +145,8 @@ size of such memory:
    addition, each MPI call may look for freed memory.
 2. If there is more freed memory than the limit, the process tells the other processes.
 3. A thread of TEMPI in each other process closes the imports. The call that frees the memory waits for this,
-   at most 0.1 s. When the call returns, the memory is available again.
+   at most 0.1 s and 10 ms for each GiB. When the call returns, the memory is available again, unless a kernel
+   in the other process runs for longer.
 
 A call passes TEMPI if the following conditions are met. Otherwise, the next MPI calls notice the freed memory
 and close the imports.
