@@ -152,8 +152,8 @@ A call passes TEMPI if the following conditions are met. Otherwise, the next MPI
 and close the imports.
 
 - `libtempi.so` is preloaded.
-- The call goes through a CUDA runtime, which may be linked statically (nvcc, CuPy, Numba, PyTorch). Calls of
-  a program that is linked to `cuMemFree` of the driver do not pass TEMPI.
+- The call goes through a CUDA runtime, which may be linked statically (nvcc, CuPy, PyTorch). Calls of a
+  program that calls `cuMemFree` of the driver itself do not pass TEMPI.
 - The thread may call MPI. With `MPI_THREAD_MULTIPLE`, this is any thread; with `MPI_THREAD_SINGLE` and
   `MPI_THREAD_FUNNELED`, it is the main thread. With `MPI_THREAD_SERIALIZED`, no call passes TEMPI.
 

@@ -1,5 +1,6 @@
-// A lock for data that only MPI calls access. Below MPI_THREAD_MULTIPLE, a program makes one MPI call at a time, so the
-// lock does nothing. (Real locks take a quarter of the CPU time of a message between GPUs.)
+// A lock for data that only MPI calls access, and frees of GPU memory (sharing/exports.cpp) in a thread that may call
+// MPI at this moment. Below MPI_THREAD_MULTIPLE, a program makes one MPI call at a time, so the lock does nothing.
+// (Real locks take a quarter of the CPU time of a message between GPUs.)
 #pragma once
 
 #include <atomic>

@@ -18,18 +18,13 @@ constexpr double kTwoToRoot = 52e-6;  // seconds for 16 MiB
 double seconds_per_byte() {
   const model::Profile* const profile = machine::profile();
   if (profile == nullptr) return kPerByte;
-  for (const auto part : {model::Part::reduce_other_gpu, model::Part::reduce_same_gpu}) {
-    const model::Term& term = profile->fit.term(part);
-    if (!term.is_known()) continue;
-    constexpr std::int64_t kLess = 16 << 20, kMore = 64 << 20;
-    const auto seconds = [&](std::int64_t bytes) { return term.seconds({bytes, 1, bytes, bytes >> 12}); };
-    const double found = (seconds(kMore) - seconds(kLess)) / (kMore - kLess);
-    if (found > 0) return found;
-  }
-  return kPerByte;
+  const model::Term& term = profile->fit.term(model::Part::reduce_other_gpu);
+  if (!term.is_known()) return kPerByte;
+  constexpr std::int64_t kLess = 16 << 20, kMore = 64 << 20;
+  const auto seconds = [&](std::int64_t bytes) { return term.seconds({bytes, 1, bytes, bytes >> 12}); };
+  const double found = (seconds(kMore) - seconds(kLess)) / (kMore - kLess);
+  return found > 0 ? found : kPerByte;
 }
-
-}  // namespace
 
 bool are_two_steps_faster(To to, std::int64_t bytes, std::int64_t size, double per_byte) {
   const auto of_all = static_cast<double>(bytes);
@@ -37,6 +32,8 @@ bool are_two_steps_faster(To to, std::int64_t bytes, std::int64_t size, double p
   const double more = of_all * static_cast<double>((size - 1) * (size - 2)) / static_cast<double>(size);
   return bytes > kMostBytesInOneStep || more * per_byte > kAnotherWait;
 }
+
+}  // namespace
 
 bool are_two_steps_predicted(const ReductionTask& task, std::int64_t size) noexcept try {
   return are_two_steps_faster(task.to, task.total_bytes(), size, seconds_per_byte());

@@ -7,10 +7,7 @@
 
 namespace tempi::collective {
 
-// A reduction of `bytes` bytes among `size` processes, over links that take `per_byte` seconds for a byte.
-bool are_two_steps_faster(ReductionTask::To to, std::int64_t bytes, std::int64_t size, double per_byte);
-
-// The same by the profile of this process.
+// Of a reduction among `size` processes, by the profile of this process.
 bool are_two_steps_predicted(const ReductionTask& task, std::int64_t size) noexcept;
 
 }  // namespace tempi::collective

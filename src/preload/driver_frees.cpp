@@ -16,22 +16,25 @@ struct Driver {
   Result (*find_or_tell)(const char* name, void** found, int version, Flags flags, void* why_not) = nullptr;
 };
 
-// Of the first lookup. Functions of another driver in the process, or of a tool that is in between, have other
-// addresses: they are not replaced.
-const Driver& driver_of(void* handle) {
-  static const Driver first = [&] {
-    Driver driver;
-    const auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(next_dlsym()(handle, name));
-    };
-    find(driver.free, "cuMemFree_v2");
-    find(driver.find, "cuGetProcAddress");
-    find(driver.find_or_tell, "cuGetProcAddress_v2");
-    return driver;
-  }();
+Driver look_up(void* handle) {
+  Driver driver;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(next_dlsym()(handle, name));
+  };
+  find(driver.free, "cuMemFree_v2");
+  find(driver.find, "cuGetProcAddress");
+  find(driver.find_or_tell, "cuGetProcAddress_v2");
+  ::dlerror();  // what was looked for in vain is not the program's error
+  return driver;
+}
+
+// Of the first lookup, which gives `found`. Functions of another driver in the process, or of a tool that is in
+// between, have other addresses: they are not replaced. (The initialisation looks up nothing, because the loader's lock
+// may be held.)
+const Driver& driver(const Driver& found = {}) {
+  static const Driver first = found;
   return first;
 }
-const Driver& driver() { return driver_of(nullptr); }
 
 void* function_instead_of(const void* found);
 
@@ -73,7 +76,7 @@ void* function_instead_of(const void* found) {
 void* driver_function(void* handle, const char* name) noexcept {
   const void* const found = next_dlsym()(handle, name);
   if (found == nullptr) return nullptr;
-  driver_of(handle);
+  driver(look_up(handle));
   return function_instead_of(found);
 }
 

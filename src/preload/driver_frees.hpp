@@ -1,8 +1,8 @@
 // Frees of GPU memory by the program. Every CUDA runtime, also one that is linked statically, finds the driver's
 // functions in this way: it looks up cuGetProcAddress with dlsym, and asks this function for cuMemFree. TEMPI replaces
 // dlsym (by_handle.hpp). It returns a cuGetProcAddress of its own, which returns a cuMemFree of its own. (HAMi-core
-// replaces functions of the driver in the same way.) Frees by a program that is linked to the driver's cuMemFree do not
-// pass TEMPI, and it does not see them.
+// replaces functions of the driver in the same way.) TEMPI does not see the frees of a
+// program that is linked to the driver's cuMemFree, or that looks up this function itself.
 #pragma once
 
 #include <atomic>
@@ -10,9 +10,9 @@
 
 #include "preload/by_handle.hpp"
 
-// The function that is called behind each free. Null: nobody asks for frees. The chooser (preload/chooser.cpp) and the
-// shim (interpose/by_handle.cpp) both define and export the variable. The loader gives both the one of the library that
-// was loaded first.
+// The function that is called after each free. Null: there is none. The chooser (preload/chooser.cpp) and the shim
+// (interpose/by_handle.cpp) both define and export the variable. The loader binds both to the variable of the library
+// that it has loaded first, the chooser, if this library is preloaded.
 using TempiAfterFree = void (*)(unsigned long long address) noexcept;
 extern "C" [[gnu::visibility("default")]] std::atomic<TempiAfterFree> tempi_after_free;
 

@@ -68,12 +68,12 @@ class Importers {
   std::array<std::atomic<std::int32_t>, kMost> one_more_than_{};  // the rank; 0: vacant
 };
 
-// A thread of one process sleeps until another process rings.
-class Bell {
+// A thread of one process sleeps until another process wakes it.
+class SharedSemaphore {
  public:
-  // The process of the thread calls it before others can ring.
+  // The process of the thread calls it before others can wake the thread.
   void prepare() { ::sem_init(&semaphore_, 1, 0); }
-  void ring() { ::sem_post(&semaphore_); }
+  void wake() { ::sem_post(&semaphore_); }
   void wait() {
     while (::sem_wait(&semaphore_) != 0) {
     }

@@ -27,7 +27,7 @@ Segment* map(int file) {
   segment->version = kVersion;
   segment->bytes = sizeof(Segment);
   segment->rank = -1;
-  segment->unmapping_bell.prepare();
+  segment->frees.prepare();
   return segment;
 }
 

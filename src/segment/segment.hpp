@@ -81,9 +81,9 @@ struct PublishedBox {
   std::array<datatype::Dim, datatype::kMaxBoxDims> dims;
 };
 
-inline constexpr std::uint32_t kVersion = 15;
+inline constexpr std::uint32_t kVersion = 16;
 inline constexpr std::size_t kMatchQueues = 1024, kSlots = 512, kBoxes = 1 << 14, kClosed = 64, kMemories = 16,
-                             kBoards = 256, kPathRecords = 21, kPendingReductions = 40, kImports = 1024,
+                             kBoards = 256, kPathRecords = 21, kPendingReductions = 40, kImports = 1 << 16,
                              kChannels = 1024, kWindows = 128, kAttached = 1024;
 inline constexpr std::size_t kWindow = 16;  // published receives of one match queue at a time
 inline constexpr std::size_t kMostMatchQueues = kMatchQueues * 3 / 4;  // else looking for a match queue takes long
@@ -239,7 +239,7 @@ struct Segment {
   alignas(kPageBytes) Arrivals arrivals{};
   FreedMemory freed{};            // memory that its process has exported, and that the program has freed
   mutable Importers importers{};  // of memory of its process
-  Bell unmapping_bell{};          // rings when another process has freed memory that this one may have mapped
+  SharedSemaphore frees{};        // another process has freed memory that this one may have mapped
   // The number of mappings of each allocation of its process in other processes, by the allocation's id. The other
   // processes change it.
   mutable std::array<std::atomic<std::uint32_t>, kImports> imports{};

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <mutex>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "base/call_lock.hpp"
@@ -29,7 +28,7 @@ constexpr std::size_t kLookedAt = 256;  // at a time; each takes 34 ns
 constexpr std::size_t kMostUntold = 256;
 static_assert(kLookedAt + kMostUntold <= ipc::FreedMemory::kKept);
 constexpr std::int64_t kMilliseconds = 10;
-constexpr std::chrono::milliseconds kFreeWaits{100}, kFreeWaitsForGiB{10}, kHandOverWaits{200};
+constexpr std::chrono::milliseconds kFreeWaits{100}, kFreeWaitsForGiB{10}, kHandOverWaits{200}, kPauseOfWaits{1000};
 
 struct Export {
   device::Device* device;
@@ -61,16 +60,15 @@ bool is_mapped(const device::Location& freed) {
   return ipc::OwnSegment::own().segment().imports_of(freed.id).load(std::memory_order_acquire) != 0;
 }
 
-// Returns what is told now.
-std::vector<device::Location> tell_freed() {
+void tell_freed() {
   auto& [mutex, all, next, ids, untold, untold_bytes, told] = exports();
   std::erase_if(told, [](const device::Location& one) { return !is_mapped(one); });
   for (const device::Location& one : untold) {
     ipc::OwnSegment::own().segment().freed.add(one.id);
     if (is_mapped(one)) told.push_back(one);
   }
+  untold.clear();
   untold_bytes = 0;
-  return std::exchange(untold, {});
 }
 
 bool is_too_much() {
@@ -92,7 +90,7 @@ bool wait_until_unmapped(const std::vector<device::Location>& freed, std::chrono
 void wake_importers() {
   ipc::OwnSegment::own().segment().importers.each([](std::int32_t rank) {
     ipc::Segment* const segment = ipc::find_peer_segment(ipc::own_job(), rank, true);
-    if (segment != nullptr) segment->unmapping_bell.ring();
+    if (segment != nullptr) segment->frees.wake();
   });
 }
 
@@ -111,14 +109,17 @@ void take_out(Export& freed) {
   of.all.pop_back();
 }
 
-void find_freed() {
+// True: importers must be woken.
+bool find_freed() {
   auto& [mutex, all, next, ids, untold, untold_bytes, told] = exports();
   for (std::size_t left = std::min(all.size(), kLookedAt); left > 0; --left) {
     if (next >= all.size()) next = 0;
     if (is_freed(all[next])) take_out(all[next]);
     else ++next;
   }
-  if (is_too_much()) tell_freed();
+  const bool is_told = is_too_much();
+  if (is_told) tell_freed();
+  return is_told;
 }
 
 bool find_match(const device::Location& one, const device::Location& other) {
@@ -140,15 +141,24 @@ std::vector<device::Location> tell_freed_at(const device::Location& memory) {
   return found;
 }
 
-// The memory that the program has freed at this address, with earlier freed memory, if it is told now.
+// Freed memory that is told and still mapped: what is told now, and what a call of another thread has found at this
+// address before.
 std::vector<device::Location> tell_freed_by_call(std::uint64_t address) {
   const CallLock lock(exports().mutex);
-  auto& all = exports().all;
+  auto& [mutex, all, next, ids, untold, untold_bytes, told] = exports();
   for (std::size_t i = 0; i < all.size();) {
     if (all[i].memory.begin == address && is_freed(all[i])) take_out(all[i]);
     else ++i;
   }
-  return is_too_much() ? tell_freed() : std::vector<device::Location>{};
+  std::vector<device::Location> found;
+  std::copy_if(told.begin(), told.end(), std::back_inserter(found),
+               [&](const device::Location& one) { return one.begin == address; });
+  if (is_too_much()) {
+    found.insert(found.end(), untold.begin(), untold.end());
+    tell_freed();
+  }
+  std::erase_if(found, [](const device::Location& one) { return !is_mapped(one); });
+  return found;
 }
 
 // The end of a mapping in pages of 4 KiB takes 2.7 ms for 1 GiB on an H200.
@@ -159,14 +169,17 @@ std::chrono::milliseconds free_waits(const std::vector<device::Location>& freed)
 }
 
 // The program has freed memory, in a call that passes TEMPI. A thread or a call that cannot take the locks leaves the
-// search to the next MPI call.
+// search to the next MPI call. After a wait in vain, such as for a process that has ended, calls do not wait for one
+// second.
 void after_free(unsigned long long address) noexcept try {
+  using Clock = std::chrono::steady_clock;
+  static std::atomic<Clock::time_point> waits_from{};
   if (Inside::is_in_entry() || !may_take_call_locks() || !ipc::has_segment()) return;
-  std::vector<device::Location> freed = tell_freed_by_call(address);
-  std::erase_if(freed, [](const device::Location& one) { return !is_mapped(one); });
+  const std::vector<device::Location> freed = tell_freed_by_call(address);
   if (freed.empty()) return;
   wake_importers();
-  wait_until_unmapped(freed, free_waits(freed), [] {});
+  if (Clock::now() < waits_from.load()) return;
+  if (!wait_until_unmapped(freed, free_waits(freed), [] {})) waits_from.store(Clock::now() + kPauseOfWaits);
 } catch (...) {
   warn_fallback("other processes may keep imports of freed memory", caught_error().what());
 }
@@ -207,7 +220,9 @@ void hand_over(const device::Location& memory) noexcept try {
 
 void look_after_shared_memory() noexcept try {
   if (!is_due()) return;
-  if (const std::unique_lock lock(exports().mutex, std::try_to_lock); lock) find_freed();
+  bool is_told = false;
+  if (const std::unique_lock lock(exports().mutex, std::try_to_lock); lock) is_told = find_freed();
+  if (is_told) wake_importers();
   end_freed_mappings(IfLocked::skip);
 } catch (...) {
   warn_fallback("other processes may keep imports of freed memory", caught_error().what());

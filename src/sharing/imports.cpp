@@ -95,7 +95,7 @@ const Mapped* add(device::Device& device, const RemoteRange& range, const device
   if (all.size() >= kMostMapped) all.pop_back();
   if (n_freed_seen.try_emplace(range.owner, range.owner->freed.count()).second) {
     range.owner->importers.add(ipc::OwnSegment::own().segment().rank);
-    answer_bell();
+    create_sleeping_thread();
   }
   wants_progress.store(true, std::memory_order_relaxed);
   Mapped added = map_anew(device, range, allocation, pause);

@@ -48,7 +48,8 @@ AllEnding& ending() {
   return the_ending;
 }
 
-std::atomic<bool> is_forked{false};  // a child has neither the thread nor the mappings
+std::atomic<bool> is_finished{false};  // this process leaves MPI, or ends
+std::atomic<bool> is_forked{false};    // a child has neither the thread nor the mappings
 
 bool has_thread() {
   const std::lock_guard lock(ending().mutex);
@@ -84,9 +85,11 @@ bool create_thread() noexcept {
   return error == 0;
 }
 
-void* sleep_until_bell(void*) noexcept {
-  for (ipc::Bell& bell = ipc::OwnSegment::own().segment().unmapping_bell;; end_freed_mappings(IfLocked::wait))
-    bell.wait();
+void* sleep(void*) noexcept {
+  for (ipc::SharedSemaphore& frees = ipc::OwnSegment::own().segment().frees;;) {
+    frees.wait();
+    if (!is_finished.load()) end_freed_mappings(IfLocked::wait);
+  }
   return nullptr;
 }
 
@@ -118,17 +121,18 @@ void end_later(const Import* mapping) noexcept {
   }
 }
 
-void answer_bell() noexcept {
-  static std::atomic<bool> is_answered{false};
-  if (is_answered.exchange(true)) return;
+void create_sleeping_thread() noexcept {
+  static std::atomic<bool> is_created{false};
+  if (is_created.exchange(true)) return;
   pthread_t thread{};
-  const int error = create_own_thread(thread, sleep_until_bell);
+  const int error = create_own_thread(thread, sleep);
   if (error != 0) warn_fallback("imports of freed memory are closed only in MPI calls", std::strerror(error));
   else pthread_detach(thread);
 }
 
 // Neither the driver nor a context ends below the thread.
 void finish_unmapping() noexcept {
+  is_finished.store(true);
   yield_until(Clock::now() + kEndWaits, [] { return is_forked.load() || !has_thread(); });
 }
 

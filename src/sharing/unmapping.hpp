@@ -3,9 +3,9 @@
 // process. Therefore, an MPI call must not wait for the driver. (If there is no memory for the thread or for its list,
 // end_later() ends the mapping, and warns.)
 //
-// Another thread sleeps until another process rings, because this process may have mapped memory that the program there
-// has freed. It finds the mappings and passes them to end_later(), so that the other process need not wait for the next
-// MPI call of this process.
+// Another thread sleeps until another process wakes it, because this process may have mapped memory that the program
+// there has freed. It finds the mappings and passes them to end_later(), so that the other process need not wait for
+// the next MPI call of this process.
 #pragma once
 
 #include "sharing/imports.hpp"
@@ -16,9 +16,10 @@ namespace tempi::message {
 void end_later(const Import* mapping) noexcept;
 
 // Creates the thread that sleeps, once.
-void answer_bell() noexcept;
+void create_sleeping_thread() noexcept;
 
-// Waits until all mappings have ended, at most one second (kernels can delay their end).
+// Waits until all mappings have ended, at most one second (kernels can delay their end). From now on, the sleeping
+// thread ends no mappings.
 void finish_unmapping() noexcept;
 
 // False: a mapping of the same memory has not ended, probably because kernels delay its end. Until then the driver

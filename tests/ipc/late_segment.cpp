@@ -16,12 +16,12 @@ using namespace tempi::ipc;
 
 constexpr int kRank = 5;
 
-// The child publishes when the parent writes into the pipe, and waits until its bell rings.
+// The child publishes when the parent writes into the pipe, and waits until the parent wakes it.
 static int child(const std::string& job, int from_parent, int to_parent) {
   char byte = 0;
   if (::read(from_parent, &byte, 1) != 1 || !OwnSegment::own().publish(job, kRank)) return 1;
   if (::write(to_parent, &byte, 1) != 1) return 2;
-  OwnSegment::own().segment().unmapping_bell.wait();
+  OwnSegment::own().segment().frees.wait();
   return 0;
 }
 
@@ -43,6 +43,9 @@ int main() {
   int to_child[2], to_parent[2];
   CHECK(::pipe(to_child) == 0 && ::pipe(to_parent) == 0);
   const pid_t other = ::fork();
+  ::alarm(20);  // of both processes
+  ::close(other == 0 ? to_child[1] : to_child[0]);
+  ::close(other == 0 ? to_parent[0] : to_parent[1]);
   if (other == 0) ::_exit(child(job, to_child[0], to_parent[1]));
   CHECK(find_peer_segment(job, kRank) == nullptr);
   CHECK(find_peer_segment(job, kRank) == nullptr);
@@ -52,7 +55,7 @@ int main() {
   Segment* const segment = find_peer_segment(job, kRank, true);
   CHECK(segment != nullptr && segment->rank == kRank);
   CHECK(find_peer_segment(job, kRank) == segment);
-  segment->unmapping_bell.ring();
+  segment->frees.wake();
   int status = 1;
   CHECK(::waitpid(other, &status, 0) == other && status == 0);
   std::puts("well");

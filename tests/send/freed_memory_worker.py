@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import time
@@ -97,7 +98,7 @@ def rest_until(most: int) -> int:
     return int(taken)
 
 
-def given_back_at_once(n_bytes: int, in_thread: bool) -> int:
+def given_back_at_once(n_bytes: int, in_thread: bool, patience: float) -> int:
     """The bytes that became free when rank 1 has freed its buffer; on the fake device, rank 0 knows them. No rank makes
     an MPI call in between."""
     world, datatype = MPI.COMM_WORLD, datatype_of(n_bytes)
@@ -113,12 +114,19 @@ def given_back_at_once(n_bytes: int, in_thread: bool) -> int:
             free.start()
             free.join()
         held.clear()
-    if world.rank == 0:
-        time.sleep(REST_SECONDS)
+    end = time.monotonic() + patience
+    while world.rank == 0 and before - taken_bytes() < n_bytes and time.monotonic() < end:
+        time.sleep(LOOK_SECONDS)
     taken = before - taken_bytes()
     world.Barrier()
     datatype.Free()
     return taken
+
+
+def function_after_free(n_bytes: int) -> int:
+    """Of the first library in the process that defines it, after rank 1 has shared memory: its address; 0: none."""
+    exchange(1, n_bytes, 1)
+    return ctypes.c_void_p.in_dll(ctypes.CDLL(None), "tempi_after_free").value or 0
 
 
 def beside_an_ending_mapping(n_bytes: int) -> list[tuple[bool, float]]:
