@@ -3,7 +3,7 @@ raise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -122,7 +122,11 @@ def make_together(comm: MPI.Comm, make: Callable[[], Made]) -> Made:
 
 def check_alike(wishes: Sequence[Wish]) -> None:
     """Check that all ranks were told the same; ValueError if not."""
-    every = [dict(_compared(wish)) for wish in wishes]
+    check_same([dict(_compared(wish)) for wish in wishes])
+
+
+def check_same(every: Sequence[Mapping[str, object]]) -> None:
+    """Check that all ranks have the same values of arguments, by name; ValueError if not."""
     for rank, told in enumerate(every):
         for name, here in every[0].items():
             if here != (there := told.get(name, "none")):
@@ -134,11 +138,16 @@ def check_alike(wishes: Sequence[Wish]) -> None:
 def _compared(wish: Wish) -> Iterator[tuple[str, object]]:
     """What must be the same on all ranks, by its name in errors."""
     is_grid = isinstance(wish.grid, ProcessGrid)
-    yield "grid", wish.grid if is_grid else "the neighbours that each rank lists"
+    yield "neighbours", repr(wish.neighbours) if is_grid else "a dict"
+    yield "the number of dimensions", wish.n_dims
+    if isinstance(wish.grid, ProcessGrid):
+        yield "dims", wish.grid.dims
+        yield "periods", wish.grid.periods
     yield "mask", wish.mask
-    yield "number of dimensions", wish.n_dims
-    yield "neighbours", wish.neighbours
-    yield "arrays", wish.arrays
+    yield "the number of arrays", len(wish.arrays)
+    for i, kind in enumerate(wish.arrays):
+        yield f"dtype of array {i}", kind.dtype
+        yield f"further axes of array {i}", kind.further
     for i, layout in enumerate(wish.layouts):
         yield f"widths of array {i}", layout.widths
         yield f"stagger of array {i}", layout.stagger

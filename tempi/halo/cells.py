@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,17 @@ from tempi.cuda.device_memory import reaches
 from tempi.halo.region_types import Strided
 
 Axes = Sequence[int] | Sequence[Sequence[int]]
+
+
+class CellKind(NamedTuple):
+    """What the cells of an array are, for other ranks to compare."""
+
+    dtype: str  # `name_of`
+    further: tuple[int, ...]  # the lengths of the axes that are not the grid's
+
+    def __str__(self) -> str:
+        axes = f" and further axes {self.further}" if self.further else ""
+        return f"dtype {self.dtype}{axes}"
 
 
 def check_apart(cells: Sequence[Strided]) -> None:
@@ -60,7 +71,7 @@ def name_of(dtype: np.dtype[Any]) -> str:
         base, shape = dtype.subdtype
         return f"{name_of(base)}{list(shape)}"
     if dtype.fields is None or dtype.names is None:
-        return str(dtype.str)
+        return dtype.name if dtype.isnative and dtype.kind in "biufc" else str(dtype.str)
     fields = sorted((dtype.fields[name][1], name, name_of(dtype.fields[name][0])) for name in dtype.names)
     return f"{dtype.itemsize} bytes with " + ", ".join(f"{name}: {of} at {at}" for at, name, of in fields)
 

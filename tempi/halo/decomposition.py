@@ -247,6 +247,7 @@ class Decomposition:
             The global array, on `root` only. By default a new NumPy array. It may be a memory map
             (`numpy.lib.format.open_memmap`), so that it need not fit in memory.
         root : int, default 0
+            The same on all ranks.
 
         Returns
         -------
@@ -281,8 +282,9 @@ class Decomposition:
         ------
         TypeError, ValueError
             If an argument is wrong on any rank. All ranks raise.
-        mpi4py.MPI.Exception
-            If the file cannot be written.
+        OSError
+            If this rank cannot open or write the file. All ranks raise: OSError, or ValueError for the error
+            of another rank.
         """
         from tempi.halo.block_file import save
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tempi._arguments import integer, wrong
 from tempi.arrays.array_view import describe, wait_for
-from tempi.halo.agreement import agreed, check_comm
-from tempi.halo.cells import check_reach, find_cells, name_of
+from tempi.halo.agreement import agreed, check_comm, check_same
+from tempi.halo.cells import CellKind, check_reach, find_cells, name_of
 from tempi.halo.ghosts import Region
 from tempi.halo.region_types import Span, Strided, Walk
 
@@ -35,20 +35,22 @@ class Place:
         The index in the global array of the cell with the index 0: negative for ghost cells below it.
     owner : object
         What keeps the memory alive.
-    name : str
-        Equal for arrays of one dtype and the same further axes.
+    kind : CellKind
     """
 
     cells: Strided
     first: tuple[int, ...]
     owner: object
-    name: str
+    kind: CellKind
 
     def part(self, region: Region) -> Strided:
         """The cells of a region of the global array."""
         return self.cells[
             tuple(slice(p.start - n, p.stop - n) for p, n in zip(region, self.first, strict=True))
         ]
+
+
+Told = tuple[Mapping[str, object], Place, "Place | None"]  # what must be the same; source and target
 
 
 def place_of(
@@ -74,7 +76,8 @@ def place_of(
     if cells.shape[: len(axes)] != tuple(shape):
         raise ValueError(f"{what} has shape {view.shape}; along axes {tuple(axes)} it must be {tuple(shape)}")
     wait_for(view)
-    return Place(cells, tuple(first), view.owner, f"{name_of(view.dtype)} x {cells.shape[len(axes) :]}")
+    kind = CellKind(name_of(view.dtype), cells.shape[len(axes) :])
+    return Place(cells, tuple(first), view.owner, kind)
 
 
 def redistribute(
@@ -83,7 +86,7 @@ def redistribute(
     """As `Decomposition.redistribute`."""
     check_comm(comm, "redistribute(comm, array, other)")
 
-    def find() -> tuple[Place, Place | None]:
+    def find() -> Told:
         nonlocal out
         if not isinstance(other, type(grid)):
             raise wrong("other", other, "a Decomposition: redistribute(comm, array, other)")
@@ -96,7 +99,8 @@ def redistribute(
         source = block_of(comm, "the array", array, grid, is_written=False)
         if out is None:
             out = new_array(array, grid.grid_axes, other.grid_axes, other.local_shape(comm.rank))
-        return source, block_of(comm, "out", out, other, is_written=True)
+        told = told_of(grid) | {f"{name} of other": value for name, value in told_of(other).items()}
+        return told, source, block_of(comm, "out", out, other, is_written=True)
 
     _move(comm, "redistribute", find, lambda: (blocks_of(grid), blocks_of(other)))
     return out
@@ -107,17 +111,18 @@ def collect(comm: MPI.Intracomm, array: object, grid: Decomposition, out: object
     check_comm(comm, "collect(comm, array)")
     here = comm.rank == root
 
-    def find() -> tuple[Place, Place | None]:
+    def find() -> Told:
         nonlocal out
         if not 0 <= integer("root", root) < comm.size:
             raise ValueError(f"root is {root}; the communicator has {comm.size} ranks")
         check_ranks(comm, grid)
         source = block_of(comm, "the array", array, grid, is_written=False)
+        told = told_of(grid) | {"root": integer("root", root)}
         if not here:
-            return source, None
+            return told, source, None
         shape = grid.global_shape
         out = new_array(array, grid.grid_axes, grid.grid_axes, shape) if out is None else out
-        return source, place_of("out", out, grid.grid_axes, shape, (0,) * len(shape), is_written=True)
+        return told, source, place_of("out", out, grid.grid_axes, shape, (0,) * len(shape), is_written=True)
 
     whole = tuple(slice(0, n) for n in grid.global_shape)
     _move(
@@ -127,6 +132,16 @@ def collect(comm: MPI.Intracomm, array: object, grid: Decomposition, out: object
         lambda: (blocks_of(grid), [whole if rank == root else None for rank in range(comm.size)]),
     )
     return out if here else None
+
+
+def told_of(grid: Decomposition) -> dict[str, object]:
+    """What must be the same on all ranks, by its name in errors: all that the blocks depend on."""
+    return {
+        "shape": tuple(grid.shape),
+        "dims": grid.grid.dims,
+        "mask": grid.grid.mask_name,
+        "global_shape": grid.global_shape,
+    }
 
 
 def check_ranks(comm: MPI.Intracomm, grid: Decomposition) -> None:
@@ -178,19 +193,20 @@ def new_array(
 def _move(
     comm: MPI.Intracomm,
     what: str,
-    find: Callable[[], tuple[Place, Place | None]],
+    find: Callable[[], Told],
     blocks: Callable[[], tuple[Blocks, Blocks]],
 ) -> None:
     """Copy the cells of a rank's source to all ranks whose targets have them, by one MPI_Alltoallw."""
 
-    def here() -> tuple[tuple[list[str], Walk], tuple[Place, Place | None]]:
-        source, target = find()
-        names = [one.name for one in (source, target) if one is not None]
-        return (names, source.cells.fastest_walk()), (source, target)
+    def here() -> tuple[tuple[Mapping[str, object], list[CellKind], Walk], tuple[Place, Place | None]]:
+        told, source, target = find()
+        kinds = [one.kind for one in (source, target) if one is not None]
+        return (told, kinds, source.cells.fastest_walk()), (source, target)
 
     every, (source, target) = agreed(comm, here, what)
-    check_names([names for names, _ in every], what)
-    walk = every[0][1]
+    check_same([told for told, _, _ in every])
+    check_kinds([kinds for _, kinds, _ in every], what)
+    walk = every[0][2]
     sources, targets = blocks()
     mine, theirs = sources[comm.rank], targets[comm.rank]
     sent = [_part(source, overlap(mine, region), walk) for region in targets]
@@ -199,15 +215,15 @@ def _move(
         comm.Alltoallw(out.arguments(), back.arguments())
 
 
-def check_names(every: Sequence[Sequence[str]], what: str) -> None:
+def check_kinds(every: Sequence[Sequence[CellKind]], what: str) -> None:
     """Check that all arrays have the same dtype and further axes; ValueError if not."""
-    first = next(names[0] for names in every if names)
-    for rank, names in enumerate(every):
-        for name in names:
-            if name != first:
+    first = every[0][0]
+    for rank, kinds in enumerate(every):
+        for kind in kinds:
+            if kind != first:
                 raise ValueError(
-                    f"{what}: all arrays must have the same dtype and further axes; one has {first}, one of "
-                    f"rank {rank} {name}"
+                    f"{what}: all arrays must have the same dtype and further axes; an array of rank 0 has "
+                    f"{first}, one of rank {rank} {kind}"
                 )
 
 

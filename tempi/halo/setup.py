@@ -15,7 +15,7 @@ from tempi._arguments import integers, wrong
 from tempi.arrays.array_view import ArrayView, describe
 from tempi.halo.block_graph import Links, links_of
 from tempi.halo.boundary import Boundary
-from tempi.halo.cells import Axes, check_apart, check_reach, find_axes, find_cells, name_of
+from tempi.halo.cells import Axes, CellKind, check_apart, check_reach, find_axes, find_cells, name_of
 from tempi.halo.dimensions import dimensions_of
 from tempi.halo.field import Field, Widths
 from tempi.halo.ghosts import check_room
@@ -47,8 +47,8 @@ class Wish:
         The grid's cells on this rank, without ghost cells.
     layouts : tuple of Layout
         Of each array.
-    arrays : tuple of str
-        The dtype and the further axes of each array.
+    arrays : tuple of CellKind
+        Of each array.
     walks : tuple of Walk
         The order of cells in messages that suits each of this rank's arrays.
     """
@@ -58,7 +58,7 @@ class Wish:
     neighbours: Neighbours
     own: tuple[int, ...]
     layouts: tuple[Layout, ...]
-    arrays: tuple[str, ...]
+    arrays: tuple[CellKind, ...]
     walks: tuple[Walk, ...]
 
     @property
@@ -129,7 +129,8 @@ class Arguments:
         for name, here, there in (
             ("own cells", mine.own, wish.own),
             ("ghost widths and stagger", mine.layouts, wish.layouts),
-            ("dtypes and further axes", mine.arrays, wish.arrays),
+            ("dtypes", *([kind.dtype for kind in one.arrays] for one in (mine, wish))),
+            ("further axes", *([kind.further for kind in one.arrays] for one in (mine, wish))),
         ):
             if here != there:
                 raise ValueError(
@@ -210,10 +211,10 @@ class Arguments:
             for layout in layouts:
                 check_room(grid, own[0], layout.widths, layout.stagger)
             grid, mask = replace(grid, places=None), grid.mask_name
-        names = tuple(f"{name_of(one.view.dtype)} x {one.cells.shape[n_dims:]}" for one in found)
+        kinds = tuple(CellKind(name_of(one.view.dtype), one.cells.shape[n_dims:]) for one in found)
         neighbours: Neighbours = "faces" if self.neighbours == "faces" else "all"
         walks = tuple(one.cells.fastest_walk() for one in found)
-        return Wish(grid, mask, neighbours, own[0], layouts, names, walks), found
+        return Wish(grid, mask, neighbours, own[0], layouts, kinds, walks), found
 
 
 def check_equal(

@@ -143,6 +143,18 @@ def different_dtypes(comm):
     tempi.HaloExchange(comm, square("f8" if comm.rank else "i8"))
 
 
+def different_further_axes(comm):
+    tempi.HaloExchange(comm, np.zeros((8, 8, comm.rank + 1)), axes=(0, 1))
+
+
+def different_numbers_of_arrays(comm):
+    tempi.HaloExchange(comm, [square() for _ in range(comm.rank + 1)])
+
+
+def different_periods(comm):
+    tempi.HaloExchange(comm, square(), periods=comm.rank)
+
+
 def different_dims(comm):
     tempi.HaloExchange(comm, square(), dims=(comm.size, 1) if comm.rank else (1, comm.size))
 

@@ -1,9 +1,14 @@
 """Uses of Decomposition with a communicator that must fail on two ranks."""
 
+import os
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+
 import numpy as np
 from mpi4py import MPI
 
 import tempi
+from tempi.halo import block_file
 
 SHAPE = (8, 8)
 
@@ -112,10 +117,74 @@ def different_paths(comm):
 
 
 def path_that_does_not_exist(comm):
+    grid().save(comm, "/nonexistent/file.npy", local(comm))
+
+
+@contextmanager
+def in_folder(name):
+    before = os.getcwd()
+    os.chdir(name)
     try:
-        grid().save(comm, "/nonexistent/file.npy", local(comm))
-    except MPI.Exception as error:  # each library has its own words
-        raise OSError("MPI raises an exception") from error
+        yield
+    finally:
+        os.chdir(before)
+
+
+def path_that_one_rank_lacks(comm):
+    """The file is relative to the folder of each rank."""
+    with TemporaryDirectory() as folder, in_folder(folder):
+        if comm.rank == 0:
+            os.mkdir("results")
+        grid().save(comm, "results/file.npy", local(comm))
+
+
+def file_that_cannot_be_opened(comm):
+    grid().save(comm, "/proc/file.npy", local(comm))
+
+
+def header_that_one_rank_cannot_write(comm):
+    """The file is open, and the next steps are collective: the other rank must not begin them."""
+    write_header = block_file._write_header
+
+    def fails(*arguments):
+        write_header(*arguments)
+        raise MPI.Exception(MPI.ERR_NO_SPACE)
+
+    block_file._write_header = fails if comm.rank == 0 else write_header
+    try:
+        with TemporaryDirectory() as folder:
+            grid().save(comm, comm.bcast(f"{folder}/file.npy"), local(comm))
+    finally:
+        block_file._write_header = write_header
+
+
+def different_roots(comm):
+    grid().collect(comm, local(comm), root=comm.rank)
+
+
+def different_dims(comm):
+    dims = (2, 1) if comm.rank else (1, 2)
+    grid(dims).collect(comm, np.zeros(grid(dims).local_shape(comm.rank)))
+
+
+def different_dims_of_other(comm):
+    grid().redistribute(comm, local(comm), grid((2, 1) if comm.rank else (1, 2)))
+
+
+def different_staggers(comm):
+    uneven = grid(stagger=comm.rank)
+    uneven.save(comm, "/nonexistent/file.npy", np.zeros(uneven.local_shape(comm.rank)))
+
+
+def different_shapes(comm):
+    uneven = tempi.Decomposition((8, 8 + comm.rank), (2, 1))
+    uneven.collect(comm, np.zeros(uneven.local_shape(comm.rank)))
+
+
+def different_axes(comm):
+    uneven = tempi.Decomposition(SHAPE, (2, 1), axes=(1, 0) if comm.rank else (0, 1))
+    shape = uneven.local_shape(comm.rank)
+    uneven.save(comm, "/nonexistent/file.npy", np.zeros(shape[::-1] if comm.rank else shape))
 
 
 def gpu_array_without_out(comm):

@@ -117,14 +117,23 @@ def test_one_ranks_error_is_raised_by_all(ranks):
             cases.different_widths,
             "widths of array 0 must be the same on all ranks: rank 0 has ((0, 0), (0, 0)), rank 1",
         ),
-        (cases.different_dtypes, "arrays must be the same on all ranks"),
+        (cases.different_dtypes, "dtype of array 0 must be the same on all ranks: rank 0 has int64, rank 1 float64"),
+        (
+            cases.different_further_axes,
+            "further axes of array 0 must be the same on all ranks: rank 0 has (1,), rank 1",
+        ),
+        (cases.different_numbers_of_arrays, "the number of arrays must be the same on all ranks: rank 0 has 1, rank 1"),
+        (
+            cases.different_periods,
+            "periods must be the same on all ranks: rank 0 has (False, False), rank 1 (True, True)",
+        ),
         (
             cases.different_staggers,
             "stagger of array 0 must be the same on all ranks: rank 0 has (0, 1), rank 1 (1, 0)",
         ),
-        (cases.neighbours_on_one_rank, "grid must be the same on all ranks: rank 0 has the neighbours that each rank"),
+        (cases.neighbours_on_one_rank, "neighbours must be the same on all ranks: rank 0 has a dict, rank 1 'all'"),
         (cases.different_masks, "mask must be the same on all ranks: rank 0 has a mask with 2 ranks"),
-        (cases.different_dims, "grid must be the same on all ranks"),
+        (cases.different_dims, "dims must be the same on all ranks: rank 0 has (1, 2), rank 1 (2, 1)"),
         (cases.blocks_that_do_not_meet, "ranks 0 and 1 are at the same place along dimension 1"),
     ],
 )
