@@ -86,7 +86,7 @@ def main() -> None:
 @click.option("--placement", type=click.Choice(PLACEMENTS), default="block", show_default=True,
               help="Placement of ranks on nodes. block: ranks fill one node after the other. "
                    "cyclic: rank i is on node i modulo the number of nodes. "
-                   "cartesian: the ranks of a node are a box of the grid of ranks. "
+                   "cartesian: each node has a brick of the grid of ranks. "
                    "tempi: as with TEMPI_PLACEMENT=1 and MPI_Dist_graph_create, with the bytes as weights. "
                    "tempi-grid: as with TEMPI_PLACEMENT=1 and MPI_Cart_create.")  # fmt: skip
 @of_messages
@@ -190,6 +190,18 @@ def _doubts(found: Recorded) -> Iterator[str]:
             f"Not simulated: the messages that {counted(len(found.without_timeline), 'rank')} "
             f"(rank {first}{', ...' if len(found.without_timeline) > 1 else ''}) sent. Their timelines are "
             "missing: name all timelines of the job"
+        )
+    if found.n_without_send:
+        receives = counted(found.n_without_send, "recorded receive")
+        yield (
+            f"Not simulated: the messages of {receives} whose sends are not in the timelines. TEMPI does not "
+            "record all sends that the MPI library carries out, such as sends of contiguous memory"
+        )
+    if found.n_without_receive:
+        sends = counted(found.n_without_receive, "recorded send")
+        yield (
+            f"Without a receive in the timelines: {sends}. The simulated receiver has the datatype of the "
+            "sender"
         )
     if not found.has_waits:
         yield (

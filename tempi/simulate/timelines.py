@@ -12,8 +12,8 @@ first sight are not recorded.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,15 @@ from tempi._words import counted
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.messages import Messages
 
-SEND, START = "send", "start send"
-MESSAGES = frozenset({SEND, "receive"})
+SEND, RECEIVE, START = "send", "receive", "start send"
+MESSAGES = frozenset({SEND, RECEIVE})
 WAITS = frozenset({"library wait", "wait for batch"})
 COLUMNS = ("bytes", "blocks", "touched", "pages", "indexed")
 MOST_RANKS = 1 << 20
 Row = tuple[int, ...]  # source, target, and the columns
 Event = Mapping[str, Any]
+Pairs = Counter[tuple[int, int]]  # messages by source and target
+FROM_ANY = -1  # source of a receive from MPI_ANY_SOURCE
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ class Recorded:
         The ranks whose timelines are missing. Their sends are not known.
     has_waits : bool
         False: no rank waits between its messages, or the MPI library alone carries out all waits.
+    n_without_receive, n_without_send : int
+        Recorded sends without a recorded receive, which are simulated; and the opposite, which are not. Ranks
+        whose timelines are missing do not count.
     """
 
     rounds: list[Messages]
@@ -57,6 +62,8 @@ class Recorded:
     n_left_out: int = 0
     without_timeline: Sequence[int] = ()
     has_waits: bool = True
+    n_without_receive: int = 0
+    n_without_send: int = 0
 
 
 def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded:
@@ -75,16 +82,22 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
     """
     rows: dict[str, dict[int, list[Row]]] = {"gpu": defaultdict(list), "host": defaultdict(list)}
     ranks, n_started, n_waits = set[int](), 0, 0
+    sends, receives = Pairs(), Pairs()
     for path in paths:
         for rank, events in _timelines(path).items():
             if rank in ranks:
-                raise SimulationError(f"{path} is another timeline of rank {rank}: name each timeline once")
+                raise SimulationError(
+                    f"{path} is another timeline of rank {rank}: name each timeline once, and only "
+                    "timelines of one job"
+                )
             ranks.add(rank)
             n_started += sum(event.get("name") == START for event in events)
             n_waits += sum(event.get("name") in WAITS for event in events)
             for number, event in _numbered(events):
                 where = memory or ("host" if event.get("memory") == "host" else "gpu")
                 rows[where][number].append(_row(path, rank, event))
+                sends[rank, int(event["peer"])] += 1
+            receives.update((source, rank) for source in _sources(path, events))
     if not any(rows.values()):
         raise SimulationError(_why_none(n_started))
     chosen = "gpu" if rows["gpu"] else "host"
@@ -97,7 +110,19 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
     n_left_out = sum(len(of_round) for others in rows.values() for of_round in others.values())
     rounds = [_messages(found[number]) for number in sorted(found)]
     missing = [rank for rank in range(n_ranks) if rank not in ranks]
-    return Recorded(rounds, n_ranks, chosen, n_left_out, missing, n_waits > 0)
+    partners = _without_partner(sends, receives, ranks)
+    return Recorded(rounds, n_ranks, chosen, n_left_out, missing, n_waits > 0, *partners)
+
+
+def _without_partner(sends: Pairs, receives: Pairs, ranks: Collection[int]) -> tuple[int, int]:
+    """The sends without a receive, and the receives without a send, among ranks with timelines."""
+    from_any = {target: n for (source, target), n in receives.items() if source == FROM_ANY}
+    sends_left = Counter[int]()
+    for (_, target), n in (sends - receives).items():
+        sends_left[target] += n
+    no_receive = sum(max(0, n - from_any.get(rank, 0)) for rank, n in sends_left.items() if rank in ranks)
+    no_send = sum(n for (source, _), n in (receives - sends).items() if source in ranks)
+    return no_receive, no_send
 
 
 def _why_none(n_started: int) -> str:
@@ -116,6 +141,8 @@ def _timelines(path: Path) -> dict[int, list[Event]]:
         events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
         named = [event for event in events if event.get("name") == "process_name"]
         ranks = {event["pid"]: int(event["args"]["rank"]) for event in named}
+        if twice := [rank for rank, n in Counter(ranks.values()).items() if n > 1]:
+            raise SimulationError(f"{path} has two processes of rank {twice[0]}: it must be of one job")
         found: dict[int, list[Event]] = {rank: [] for rank in ranks.values()}
         for event in events:
             if event.get("ph") == "X":
@@ -155,6 +182,15 @@ def _numbered(events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mappin
         has_messages, waited = True, False
         if name == SEND and "peer" in event.get("args", {}):
             yield number, event["args"]
+
+
+def _sources(path: Path, events: Sequence[Event]) -> list[int]:
+    """The source of each receive."""
+    found = [event.get("args", {}) for event in events if event.get("name") == RECEIVE]
+    try:
+        return [int(arguments.get("peer", FROM_ANY)) for arguments in found]
+    except (ValueError, TypeError) as error:
+        raise SimulationError(f"{path} is damaged: the peer of a receive is not a number") from error
 
 
 def _row(path: Path, rank: int, arguments: Mapping[str, Any]) -> Row:

@@ -130,6 +130,35 @@ def test_missing_timelines_and_missing_waits_are_told(tmp_path):
     assert "The timelines have no waits" in told
 
 
+def test_messages_without_a_partner_are_counted(tmp_path):
+    """Of five sends of rank 0, four have a receive of rank 1; of two receives of rank 0, none has a send."""
+    names = {0: ["send"] * 5 + ["receive"] * 2, 1: ["receive"] * 4}
+    paths = [timeline(tmp_path / f"{rank}.json", rank, spans) for rank, spans in names.items()]
+    found = read_timelines(paths)
+    assert (found.n_without_receive, found.n_without_send) == (1, 2)
+    assert len(found.rounds[0]) == 5
+    found = read_timelines(paths[:1])  # the timeline of rank 1 may have the partners
+    assert (found.n_without_receive, found.n_without_send) == (0, 0)
+    words = ["-m", "tempi", "simulate", "trace", *map(str, paths), "--network", "summit"]
+    told = run([sys.executable, *words], shim.clean_environment()).text
+    assert "Not simulated: the messages of 2 recorded receives whose sends are not in the timelines" in told
+    assert "Without a receive in the timelines: 1 recorded send. The simulated receiver has the datatype" in told
+
+
+def test_a_receive_from_any_source_is_the_partner_of_a_send(tmp_path):
+    paths = [timeline(tmp_path / f"{rank}.json", rank, [name]) for rank, name in enumerate(("send", "receive"))]
+    paths[1].write_text(paths[1].read_text().replace('"peer": 0, ', ""))
+    found = read_timelines(paths)
+    assert (found.n_without_receive, found.n_without_send) == (0, 0)
+
+
+def test_a_file_of_two_jobs_is_refused(tmp_path):
+    events = events_of(0, ["send"]) + [event | {"pid": 7} for event in events_of(0, ["send"])]
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": events}))
+    with pytest.raises(SimulationError, match=r"a\.json has two processes of rank 0: it must be of one job"):
+        read_timelines([tmp_path / "a.json"])
+
+
 def test_ranks_beyond_all_machines_are_refused(tmp_path):
     timeline(tmp_path / "a.json", 10**12, ["send"])
     with pytest.raises(SimulationError, match="the timelines name rank 1,000,000,000,000: at most"):
