@@ -14,12 +14,13 @@ import click
 from rich.console import Console
 
 from tempi._library import library, options
+from tempi._options import STANDARD_OUTPUT, Integer, Number, OutputFile, checked_names
 from tempi._version import __version__
 from tempi._words import counted, did_you_mean
 from tempi.check.report import Run, write_report
 from tempi.check.screen import Screen
 from tempi.cuda.gpus import gpus
-from tempi.measure.ranks import words_of
+from tempi.measure.ranks import check_start, words_of
 from tempi.run.environment import is_inside_job
 from tempi.run.interrupts import Interruptible
 from tempi.run.launchers import Launch, find_mpirun, kind_of
@@ -109,6 +110,7 @@ def verdict_of(
     unchecked: Sequence[str] = (),
     n_messages: int = 1,
     not_started: Sequence[str] = (),
+    unused: Sequence[str] = (),
 ) -> str:
     """All runs in a few words; what was not tried is not right."""
     if not_started:
@@ -119,19 +121,27 @@ def verdict_of(
         return "nothing was tested, because the time was too short (--seconds)"
     missing = [counted(left_out, "case")] if left_out else []
     missing += [f"strategy {name}" for name in unchecked]
-    if not missing:
-        return "all is right"
-    return f"these are right, but the time was too short for {', '.join(missing)} (--seconds)"
+    limits = [f"the time was too short for {', '.join(missing)} (--seconds)"] if missing else []
+    limits += [f"no message used the strategy {', '.join(unused)}"] if unused else []
+    return f"these are right, but {', and '.join(limits)}" if limits else "all is right"
 
 
-def summary_of(runs: Sequence[Run], names: Sequence[str]) -> tuple[str, bool]:
-    """All runs in one line; true if all that was tested is right. A problem of several runs counts once."""
+def summary_of(runs: Sequence[Run], names: Sequence[str], *, is_asked: bool = False) -> tuple[str, bool]:
+    """All runs in one line; true if all that was tested is right. A problem of several runs counts once.
+
+    Parameters
+    ----------
+    is_asked : bool
+        True if the user named the strategies: each of them must then be used.
+    """
     not_started = [run.strategy for run in runs if run.why_not_started]
     problems = {problem for run in runs if not run.why_not_started for problem in run.problems()}
     n_messages = sum(len(run.messages) for run in runs)
     left_out = sum(run.left_out for run in runs)
-    verdict = verdict_of(len(problems), left_out, names[len(runs) :], n_messages, not_started)
-    return f"{counted(n_messages, 'exchange')}: {verdict}", not (problems or not_started or n_messages == 0)
+    unused = [run.strategy for run in runs if is_asked and run.is_unused]
+    verdict = verdict_of(len(problems), left_out, names[len(runs) :], n_messages, not_started, unused)
+    is_right = not (problems or not_started or unused or n_messages == 0)
+    return f"{counted(n_messages, 'exchange')}: {verdict}", is_right
 
 
 def _verdict_of_failed_start(n_problems: int, unchecked: Sequence[str], not_started: Sequence[str]) -> str:
@@ -157,11 +167,16 @@ def facts() -> dict[str, object]:
 
 
 @click.command(cls=Interruptible)
-@click.option("--hosts", metavar="A,B,...", help="Nodes of the ranks. Default: this node.")
+@click.option(
+    "--hosts",
+    metavar="A,B,...",
+    callback=checked_names,
+    help="Nodes of the ranks. Default: this node.",
+)
 @click.option(
     "-n",
     "n",
-    type=click.IntRange(1),
+    type=Integer(1),
     help="Number of ranks on all nodes together. Default: on each node, as many as the local node has GPUs, "
     "but at least 2.",
 )
@@ -171,16 +186,22 @@ def facts() -> dict[str, object]:
 @click.option(
     "--ranks-command", metavar="COMMAND", help="Start the ranks with this command, such as 'srun -N 2 -n 8'."
 )
-@click.option("--strategies", metavar="A,B,...", help="Test only these strategies (docs/strategies.md).")
+@click.option(
+    "--strategies",
+    metavar="A,B,...",
+    callback=checked_names,
+    help="Test only these strategies (docs/strategies.md). If no message uses one of them, "
+    "the exit code is 1.",
+)
 @click.option(
     "--seconds",
-    type=click.FloatRange(1),
+    type=Number(1),
     default=DEFAULT_SECONDS,
     show_default=True,
     help="Time for the whole test, in seconds.",
 )
-@click.option("--output", type=click.Path(path_type=Path), default="tempi-check.json", show_default=True,
-              help="Write all results to this file.")  # fmt: skip
+@click.option("--output", type=OutputFile(), default="tempi-check.json", show_default=True,
+              help="Write all results to this file (-: standard output).")  # fmt: skip
 def main(
     hosts: str | None,
     n: int | None,
@@ -195,8 +216,8 @@ def main(
     The command tests whether TEMPI intercepts the MPI calls, and whether all ranks receive the right bytes.
 
     Pairs of ranks exchange messages of six layouts and three sizes, in host memory and in GPU memory. The
-    test runs once for each strategy. With at most 16 ranks, it tests all pairs. With more ranks, it tests
-    the pairs whose rank numbers differ by 1, 2, 4, ...
+    test runs once for each strategy that this machine and its MPI library permit. With at most 16 ranks, it
+    tests all pairs. With more ranks, it tests the pairs whose rank numbers differ by 1, 2, 4, ...
 
     If a test fails, or if there was no time for any test, the exit code is 1. Send the output file with the
     bug report.
@@ -206,7 +227,9 @@ def main(
     """
     if is_inside_job() and not ranks_command:
         raise click.UsageError("it starts ranks itself: leave mpirun out, or use --ranks-command")
-    console = Console(width=min(Console().width, MOST_COLUMNS) if sys.stdout.isatty() else MOST_COLUMNS)
+    check_start(hosts, mpirun, ranks_command, n)
+    width = min(Console().width, MOST_COLUMNS) if sys.stdout.isatty() else MOST_COLUMNS
+    console = Console(width=width, stderr=output == STANDARD_OUTPUT)
     names = wanted(strategies)
     try:
         runs = run_all(start_of_ranks(mpirun, hosts, n, ranks_command), names, seconds, console)
@@ -216,6 +239,7 @@ def main(
         write_report(output, facts(), runs)
     except OSError as error:
         raise click.ClickException(f"{output} cannot be written: {error.strerror} (--output FILE)") from error
-    summary, is_right = summary_of(runs, names)
-    console.print(f"{summary}. Report: {output}", highlight=False, soft_wrap=True)
+    summary, is_right = summary_of(runs, names, is_asked=strategies is not None)
+    where = "" if output == STANDARD_OUTPUT else f" Report: {output}"
+    console.print(f"{summary}.{where}", highlight=False, soft_wrap=True)
     sys.exit(0 if is_right else 1)

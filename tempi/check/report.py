@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tempi import _native
+from tempi._options import write_output
 from tempi._words import counted
-from tempi.check.exchange import NOT_COUNTED
+from tempi.check.exchange import DIRECT, NOT_COUNTED
 from tempi.run.records import Record
 
 MOST_SHOWN = 5
@@ -16,6 +18,8 @@ WHY_NOT_COUNTED = (
     f"{NOT_COUNTED}: in a process that uses no GPU, TEMPI passes most messages of host memory to the MPI "
     "library immediately, and does not count them"
 )
+# The outcomes of sends by strategy. The library also carries out sends that TEMPI does not count.
+_OUTCOMES = {name: {outcome} for name, _, _, _, outcome, _ in _native.strategy_rows()} | {"direct": DIRECT}
 
 
 @dataclass
@@ -58,6 +62,16 @@ class Run:
             return ""
         return self.failure or "the command ended without an error, but no rank reported"
 
+    @property
+    def is_unused(self) -> bool:
+        """True if no message used the strategy, although there was time for messages of all memories."""
+        if self.strategy in ("auto", "library") or not self.messages or not self._is_on:
+            return False
+        of_all_ranks = set.intersection(*(set(own.get("memories", ())) for own in self.ranks))
+        if self.left_out and of_all_ranks - {message["memory"] for message in self.messages}:
+            return False
+        return all(_OUTCOMES[self.strategy].isdisjoint(message["outcomes"]) for message in self.messages)
+
     def problems(self) -> list[str]:
         """All that is wrong, in words. A line is about this strategy if it names it, else about the job."""
         if self.why_not_started:
@@ -86,6 +100,8 @@ class Run:
             found.append(WHY_NOT_COUNTED)
         if self.left_out:
             found.append(f"{self.strategy}: no time for {counted(self.left_out, 'case')} (--seconds)")
+        if self.is_unused:
+            found.append(f"{self.strategy}: no message used this strategy (docs/strategies.md)")
         return found
 
     @property
@@ -113,4 +129,4 @@ def _in_words(message: Record) -> str:
 def write_report(path: Path, facts: dict[str, Any], runs: list[Run]) -> None:
     """Everything, as JSON."""
     found = [vars(run) | {"problems": run.problems(), "notes": run.notes()} for run in runs]
-    path.write_text(json.dumps(facts | {"runs": found}, indent=1) + "\n")
+    write_output(path, json.dumps(facts | {"runs": found}, indent=1) + "\n")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tempi._options import Integer
+from tempi._words import counted
 from tempi.check.channels import print_channels
 from tempi.commands.prediction import count_for, find_profile, predictions, why_no_profile
 from tempi.commands.prediction_text import print_prediction
@@ -27,19 +29,23 @@ def evaluate(expression: str) -> MPI.Datatype:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise click.ClickException(f"mpi4py cannot be loaded: {error}") from error
+    if not expression.strip():
+        raise click.BadParameter("the expression is empty; an example is MPI.DOUBLE.Create_vector(16, 4, 8)")
     try:
         value = eval(expression, {"MPI": MPI})
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise click.BadParameter(f"{expression}: {type(error).__name__}: {error}") from error
     if not isinstance(value, MPI.Datatype):
-        raise click.BadParameter(f"{expression} is a {type(value).__name__}, not an MPI datatype")
+        raise click.BadParameter(f"{expression} is of type {type(value).__name__}, not an MPI datatype")
     return value
 
 
 def checked_count(_context: click.Context, _option: click.Parameter, value: int | None) -> int | None:
     """The value; BadParameter if MPI_Count does not hold it. The range of click would be in the help."""
     if value is not None and value > MOST_COUNT:
-        raise click.BadParameter(f"{value} is not in the range of MPI_Count: at most 2^63 - 1")
+        raise click.BadParameter(
+            f"{value} is not in the range of MPI_Count: at most 2^63 - 1 = {MOST_COUNT:,}"
+        )
     return value
 
 
@@ -47,7 +53,7 @@ def checked_count(_context: click.Context, _option: click.Parameter, value: int 
 @click.argument("expression")
 @click.option(
     "--count",
-    type=click.IntRange(0),
+    type=Integer(0),
     callback=checked_count,
     metavar="N",
     help="Number of elements of the datatype.  [default: 1]",
@@ -55,16 +61,17 @@ def checked_count(_context: click.Context, _option: click.Parameter, value: int 
 @click.option(
     "--bytes",
     "n_bytes",
-    type=click.IntRange(1),
+    type=Integer(1),
     callback=checked_count,
     metavar="N",
-    help="Size of the message in bytes, instead of --count.",
+    help="Size of the message in bytes, instead of --count. It is rounded up to whole elements.",
 )
 @click.option(
     "--peer",
     type=click.Choice([*LOCALITIES, "same_node"]),
     help="Predict the time of a message to a receiver at this location. same_gpu and other_gpu: a message of "
-    "GPU memory. same_node: a message of host memory. self and other_node: both messages.",
+    "GPU memory. same_node: a message of host memory. self and other_node: a message of GPU memory, and a "
+    "message of host memory.",
 )
 @click.option(
     "--channel",
@@ -89,7 +96,9 @@ def main(
 ) -> None:
     """Show how TEMPI handles a datatype.
 
-    With --bytes, --peer or --profile, the command also predicts the time of a message.
+    With --bytes, --peer or --profile, the command also predicts the time of a message. This needs a profile:
+    that of this machine, which tempi measure writes, or --profile. Without a profile, the command prints the
+    rule by which TEMPI chooses the strategy.
 
     EXPRESSION is a Python expression of the datatype. It may use MPI of mpi4py. Example:
     'MPI.DOUBLE.Create_vector(16, 4, 8)'.
@@ -116,6 +125,11 @@ def main(
             click.echo(json.dumps(whole, indent=1))
             return
         transfer.print()
+        if n_bytes is not None and n_bytes != transfer.features.bytes:
+            size, elements = counted(datatype.Get_size(), "byte"), counted(n_elements, "element")
+            click.echo(
+                f"--bytes {n_bytes} is rounded: {elements} of {size} are {transfer.features.bytes} bytes"
+            )
         if wants_times:
             print_prediction(known, transfer, peer)
     except (ExplainError, ProfileError, RuntimeError) as error:

@@ -113,7 +113,8 @@ def find_profile(name: str | None) -> Known | None:
     except SimulationError as error:
         known = ", ".join(profile_names())
         hint = "" if known in str(error) else f"; TEMPI comes with the profiles {known}"
-        raise ProfileError(f"{error}{hint}") from error
+        option = "--profile" if name is not None else "TEMPI_PROFILE"
+        raise ProfileError(f"{option}: {error}{hint}") from error
     return Known(wanted, Machine.from_facts({"transports": "", **fit.machine()}), fit)
 
 

@@ -38,14 +38,24 @@ def settings_of(words: Sequence[str]) -> dict[str, str]:
         key = _native.current_name(given)
         if key != given:
             click.echo(f"tempi run: TEMPI_{given} is now TEMPI_{key}", err=True)
+        if not name:
+            raise click.BadParameter(f"{word!r} has no name of an option (tempi info lists all options)")
         if key.lower() not in known:
             hint = did_you_mean(key, known)
             raise click.BadParameter(f"there is no option {name}{hint} (tempi info lists all options)")
+        if not equals and not _is_flag(key):
+            why = _native.refused_value(key, "?") or "it takes a text"
+            raise click.BadParameter(f"{name} needs a value (-o {name}=VALUE): {why}")
         settings[key] = value if equals else "1"
         if why := _native.refused_value(key, settings[key]):
-            given_value = f"{word}: {why}{did_you_mean(value, _choices(why))}"
-            raise click.BadParameter(given_value if equals else f"{name} needs a value: {why}")
+            raise click.BadParameter(f"{word}: {why}{did_you_mean(value, _choices(why))}")
     return settings
+
+
+def _is_flag(key: str) -> bool:
+    """True for an option that is 0 or 1. A number does not take the word true, a text has another default."""
+    default = next(option.default for option in options() if option.name == key)
+    return default in ("0", "1") and not _native.refused_value(key, "true")
 
 
 def _choices(why: str) -> list[str]:

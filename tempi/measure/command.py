@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import click
 from rich.console import Console
 
 from tempi._library import options
+from tempi._options import STANDARD_OUTPUT, Number, checked_names
 from tempi.cuda.gpus import gpus, use_gpu
 from tempi.figures import check_drawable
 from tempi.measure import ranks
@@ -18,6 +18,7 @@ from tempi.measure.collecting import Limit, measured_profile
 from tempi.measure.doubts import is_rough
 from tempi.measure.plots import draw
 from tempi.measure.rank import Job, preloaded_meter, records
+from tempi.measure.ranks import check_start
 from tempi.measure.tables import print_profile
 from tempi.measure.tune import tuned_here, tuned_profile
 from tempi.model.fitting import import_nnls
@@ -48,8 +49,6 @@ def limit_of(seconds: float | None, quick: bool, *, is_short_allowed: bool) -> L
         if quick:
             return Limit(QUICK_SECONDS, f"{QUICK_SECONDS:g} s with --quick")
         return Limit(DEFAULT_SECONDS, f"{DEFAULT_SECONDS:g} s")
-    if math.isnan(seconds):
-        raise click.UsageError("--seconds nan is no time")
     least = LEAST_QUICK_SECONDS if quick else LEAST_SECONDS
     if seconds < least and not is_short_allowed:
         raise click.UsageError(
@@ -150,6 +149,30 @@ def finish(
         console.print(f"plot: {plot}", highlight=False, soft_wrap=True)
 
 
+def _check_used(
+    hosts: str | None, mpirun: str | None, ranks_command: str | None, source: Path | None, is_other: bool
+) -> None:
+    """UsageError if an option of a measurement has no effect."""
+    has_start = not (hosts is None and mpirun is None and ranks_command is None)
+    if source is not None and (has_start or is_other):
+        raise click.UsageError("--from measures nothing: leave the options of the measurement out")
+    if has_start and is_inside_job():
+        raise click.UsageError(
+            "this process is a rank of a job, which the measurement uses: leave --hosts, --mpirun and "
+            "--ranks-command out"
+        )
+
+
+def _read(source: Path) -> Profile:
+    """The profile of --from."""
+    if source.suffix == ".fit":
+        raise ProfileError(f"--from: {source} has no measurements: name the .json file of the profile")
+    try:
+        return read(source)
+    except ProfileError as error:
+        raise ProfileError(f"--from: {error}") from error
+
+
 @click.command(cls=Interruptible)
 @click.option(
     "--device-messages",
@@ -162,9 +185,7 @@ def finish(
     help="Only find the fastest launch parameters of the kernels.",
 )
 @click.option("--quick", is_flag=True, help="Measure fewer sizes: half a minute instead of 3 minutes.")
-@click.option(
-    "--seconds", type=click.FloatRange(0.1, MOST_SECONDS), help="Time limit of the measurement, in seconds."
-)
+@click.option("--seconds", type=Number(0.1, MOST_SECONDS), help="Time limit of the measurement, in seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON instead of tables.")
 @click.option("--keep-anyway", is_flag=True, help="Keep the profile even if its times are not reliable.")
 @click.option(
@@ -172,7 +193,12 @@ def finish(
     type=click.Path(path_type=Path),
     help="Folder for the profile. Default: the folder of the option TEMPI_CACHE_DIR (docs/options.md).",
 )
-@click.option("--hosts", metavar="A,B", help="Measure between two nodes, with one rank on each.")
+@click.option(
+    "--hosts",
+    metavar="A,B",
+    callback=checked_names,
+    help="Measure between two nodes, with one rank on each.",
+)
 @click.option(
     "--mpirun", metavar="PATH", help="Path of mpirun. Default: in the folder of this Python, else in PATH."
 )
@@ -208,7 +234,8 @@ def main(
     The command measures the time of messages, and writes a profile. It prints a table with a row for each
     part of a message (term). The text below the table explains the columns.
 
-    In an MPI job, the command uses the ranks of the job. Otherwise it starts at least two ranks on this node.
+    In an MPI job, the command uses the ranks of the job. Otherwise, it starts at least two ranks on this
+    node, or with --hosts one rank on each of two nodes.
 
     With --tune, one rank is enough. The command adds the launch parameters to the profile, and changes
     nothing else.
@@ -219,12 +246,16 @@ def main(
     limit = limit_of(seconds, quick, is_short_allowed=tune or keep_anyway or source is not None)
     if tune and (hosts or device_messages):
         raise click.UsageError("--tune searches on one GPU: leave --hosts and --device-messages out")
+    check_start(hosts, mpirun, ranks_command)
+    if output == STANDARD_OUTPUT:
+        raise click.UsageError("--output is a folder; --json prints the profile on standard output")
+    _check_used(hosts, mpirun, ranks_command, source, tune or device_messages or quick or seconds is not None)
     is_here = not (hosts or ranks_command or source)
     if device_messages and is_here and not (gpus() or is_fake_device()):
         raise click.UsageError("--device-messages: this machine has no GPU, or CUDA does not find it")
     try:
         if source is not None:
-            old = read(source)
+            old = _read(source)
             finish(
                 fitted(old.machine, old.measured, old.tables, old.tuning),
                 output,

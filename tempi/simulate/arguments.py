@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
+from tempi._options import Integer, Number, OutputFile
 from tempi.model.terms import DIRECT, STRATEGIES
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.exchange import Noise
@@ -19,9 +21,8 @@ from tempi.simulate.profiles import read_profile
 from tempi.simulate.scenario import MEMORIES, Scenario
 
 MOST_CELLS = 1 << 30  # along an axis
-COUNT = click.IntRange(1, 1 << 20)
+COUNT = Integer(1, 1 << 20)
 KIB = 1 << 10
-FILE = click.Path(path_type=Path, dir_okay=False)
 Function = TypeVar("Function", bound=Callable[..., Any])
 Parameter: TypeAlias = "click.Parameter | None"
 Context: TypeAlias = "click.Context | None"
@@ -98,7 +99,10 @@ def of_nodes(function: Function) -> Function:
     )  # fmt: skip
 
 
-def of_cluster(function: Function) -> Function:
+OF_MESSAGES = "the profile of the network, or the profile of this machine for messages of host memory"
+
+
+def of_cluster(function: Function, default_profile: str = OF_MESSAGES) -> Function:
     """The options of the cluster and of the results."""
     return _with_options(
         function,
@@ -108,17 +112,18 @@ def of_cluster(function: Function) -> Function:
         click.option("--profile", metavar="PROFILE",
                      help="Measured times of a machine: a file of tempi measure (.json, .fit), or the name "
                           "of a profile that comes with TEMPI (tempi simulate networks lists them). "
-                          "Default: the profile of the network, or the profile of this machine for messages "
-                          "of host memory."),
-        click.option("--ranks-per-node", type=click.IntRange(1, 1024),
+                          f"Default: {default_profile}."),
+        click.option("--ranks-per-node", type=Integer(1, 1024),
                      help="Number of ranks on each node. Default: as in the network."),
         click.option("--no-library", is_flag=True,
                      help="Simulate only the job with TEMPI. Default: also simulate the MPI library alone."),
         click.option("--chunk-kib", type=COUNT,
                      help="A link sends a chunk of this size (KiB) of each message in turn. "
                           "Default: a link sends one message after the other."),
-        click.option("--csv", type=FILE, help="Write the table to this file."),
-        click.option("--json", type=FILE, help="Write the table as JSON to this file (-: standard output)."),
+        click.option("--csv", type=OutputFile(),
+                     help="Write the table as CSV to this file (-: standard output)."),
+        click.option("--json", type=OutputFile(),
+                     help="Write the table as JSON to this file (-: standard output)."),
         click.option("--plot", type=click.Path(path_type=Path),
                      help="Draw the times into this file (.png or .svg)."),
     )  # fmt: skip
@@ -133,15 +138,15 @@ def of_messages(function: Function) -> Function:
                           "simulate trace: as in the timelines."),
         click.option("--strategy", type=click.Choice([*STRATEGIES, DIRECT]),
                      help="Strategy of all messages. Default: TEMPI chooses for each message."),
-        click.option("--call-us", type=click.FloatRange(0, 1e6), default=0.0, show_default=True,
+        click.option("--call-us", type=Number(0, 1e6), default=0.0, show_default=True,
                      help="Time of each MPI call that starts a send or a receive, in microseconds."),
-        click.option("--library-block-us", type=click.FloatRange(0, 1e6, min_open=True),
+        click.option("--library-block-us", type=Number(0, 1e6, min_open=True),
                      help="Time that the MPI library without TEMPI takes for each contiguous block of GPU "
                           "memory, in microseconds. Default: as in the network."),
-        click.option("--noise", "sigma", type=click.FloatRange(0, 2), default=0.0, show_default=True,
+        click.option("--noise", "sigma", type=Number(0, 2), default=0.0, show_default=True,
                      help="Multiply each time on a link by a random factor. Its distribution is log-normal "
                           "with this sigma."),
-        click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
+        click.option("--seed", type=Integer(0), default=0, show_default=True,
                      help="Seed of the random factors of --noise."),
     )  # fmt: skip
 
@@ -156,9 +161,11 @@ def _with_options(function: Function, *options: Callable[[Function], Function]) 
 def scenario_of(way: dict[str, str], options: dict[str, Any], network: Network, profile: str) -> Scenario:
     """The scenario that the command line asks for. Without `of_messages`, `way` has the memory."""
     memory = {"memory": options["memory"]} if "memory" in options else {}
+    with _named("--profile" if options["profile"] else ""):
+        fit = read_profile(profile)
     return Scenario(
         network,
-        read_profile(profile),
+        fit,
         **way,
         **memory,
         call_us=options.get("call_us", 0.0),
@@ -166,6 +173,15 @@ def scenario_of(way: dict[str, str], options: dict[str, Any], network: Network, 
         chunk_bytes=options["chunk_kib"] and options["chunk_kib"] * KIB,
         noise=Noise(options.get("sigma", 0.0), options.get("seed", 0)),
     )
+
+
+@contextmanager
+def _named(option: str) -> Iterator[None]:
+    """The option before the text of an error in the block."""
+    try:
+        yield
+    except SimulationError as error:
+        raise SimulationError(f"{option}: {error}" if option else str(error)) from error
 
 
 def profile_name(network: Network, options: dict[str, Any]) -> str:
@@ -178,7 +194,8 @@ def profile_name(network: Network, options: dict[str, Any]) -> str:
 
 def network_of(options: dict[str, Any]) -> Network:
     """The network that the command line asks for, with the numbers that it changes."""
-    network = read_network(options["network"])
+    with _named("--network"):
+        network = read_network(options["network"])
     names = ("ranks_per_node", "library_block_us")
     given = {name: options[name] for name in names if options.get(name) is not None}
     return replace(network, **given)

@@ -20,8 +20,9 @@ from tempi.simulate.profiles import Terms, is_cuda_aware, needed_term, terms_of
 
 LIBRARY, HOST, SELF = "library", "host", "self"
 NOT_ON_A_NODE = (
-    "the profile has no times of derived datatypes in host memory: run tempi measure on this machine, and "
-    "leave --profile out; or simulate messages of GPU memory (--memory gpu)"
+    "the profile has no times of derived datatypes in host memory. Use a profile that has them: run tempi "
+    "measure on this machine, and then this command without --profile. Or simulate messages of GPU memory "
+    "(--memory gpu)"
 )
 NOT_BETWEEN_NODES = (
     "the profile has no times of derived datatypes in host memory between two nodes: run tempi measure "

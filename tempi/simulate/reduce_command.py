@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -28,9 +29,10 @@ REPORT = Report(table_of_reductions, legend_of_reductions, draw_reductions)
 @click.command("reduce")
 @of_nodes
 @click.option("--bytes", "sizes", type=Numbers(MOST_BYTES), default="8,1048576,67108864", show_default=True,
-              help="Numbers of bytes on each rank, which are multiples of 8: a list, or a range such as "
-                   "1048576..67108864 (doubling). 1 MiB is 1048576, 64 MiB is 67108864.")  # fmt: skip
-@of_cluster
+              help="Numbers of bytes on each rank: a list, or a range such as 1048576..67108864, in which "
+                   "each number is twice the one before. Each number must be a multiple of 8. 1 MiB is "
+                   "1048576, 64 MiB is 67108864.")  # fmt: skip
+@partial(of_cluster, default_profile="the profile of the network")
 def reduce_command(n_nodes: tuple[int, ...], sizes: tuple[int, ...], **cluster: Any) -> None:
     """Simulate MPI_Allreduce of doubles in GPU memory.
 

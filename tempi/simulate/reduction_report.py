@@ -11,7 +11,7 @@ from rich.table import Table
 from tempi._legend import legend
 from tempi.figures import size_text
 from tempi.simulate.network import MICRO
-from tempi.simulate.reduction import Reduction
+from tempi.simulate.reduction import MOST_ON_NODE, Reduction
 from tempi.simulate.report import number_text
 
 
@@ -59,7 +59,8 @@ _COLUMNS = {
     "TEMPI\nµs": "simulated time with TEMPI_REDUCE_NODES=1, in microseconds: the sum of these three",
     "alone\nµs": "simulated time without TEMPI: copies to and from host memory, and the MPI library",
     "speed-up": "time without TEMPI / time with TEMPI",
-    "done by": "with TEMPI: kernels (one node), the library (small data, or one rank on each node), or both",
+    "done by": "with TEMPI: kernels (one node), the library (small data on several nodes, one rank on each "
+    f"node, or more than {MOST_ON_NODE}), or both",
 }
 
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from io import StringIO
 from typing import Any, ClassVar, Protocol
 
 from rich import box
 from rich.table import Table
 
 from tempi._legend import legend
-from tempi.simulate.errors import SimulationError
 from tempi.simulate.exchange import Outcome
 
 MICRO = 1e-6
-STANDARD_OUTPUT = Path("-")
 
 
 class RowOfTable(Protocol):
@@ -149,26 +146,17 @@ def number_text(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def write_csv(path: Path, rows: Sequence[RowOfTable], facts: Mapping[str, str]) -> None:
-    """The rows, after the facts as comments; SimulationError if it cannot be written."""
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            file.writelines(f"# {key}: {value}\n" for key, value in facts.items())
-            writer = csv.DictWriter(file, fieldnames=list(asdict(rows[0])))
-            writer.writeheader()
-            writer.writerows(asdict(row) for row in rows)
-    except OSError as error:
-        raise SimulationError(f"{path} cannot be written: {error.strerror}") from error
+def csv_of(rows: Sequence[RowOfTable], facts: Mapping[str, str]) -> str:
+    """The rows, after the facts as comments."""
+    text = StringIO(newline="")
+    text.writelines(f"# {key}: {value}\n" for key, value in facts.items())
+    writer = csv.DictWriter(text, fieldnames=list(asdict(rows[0])))
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    return text.getvalue()
 
 
-def write_json(path: Path, rows: Sequence[RowOfTable], facts: Mapping[str, str]) -> None:
-    """One object of the facts and the rows; SimulationError if it cannot be written."""
+def json_of(rows: Sequence[RowOfTable], facts: Mapping[str, str]) -> str:
+    """One object of the facts and the rows."""
     whole: dict[str, Any] = {**facts, "rows": [asdict(row) for row in rows]}
-    text = json.dumps(whole, indent=1) + "\n"
-    try:
-        if path == STANDARD_OUTPUT:
-            sys.stdout.write(text)
-        else:
-            path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SimulationError(f"{path} cannot be written: {error.strerror}") from error
+    return json.dumps(whole, indent=1) + "\n"

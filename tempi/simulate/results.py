@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tempi._native import Fit
+from tempi._options import STANDARD_OUTPUT, write_output
 from tempi._version import __version__
 from tempi._words import counted
 from tempi.figures import check_drawable
@@ -25,7 +25,7 @@ from tempi.simulate.arguments import network_of, profile_name, scenario_of
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.network import Network
 from tempi.simulate.profiles import is_cuda_aware, read_profile
-from tempi.simulate.report import STANDARD_OUTPUT, RowOfTable, write_csv, write_json
+from tempi.simulate.report import RowOfTable, csv_of, json_of
 from tempi.simulate.scenario import Scenario
 
 WIDTH_OF_FILES = 160
@@ -51,10 +51,9 @@ class Outputs:
     plot: Path | None
 
     def check(self) -> None:
-        """Raise RuntimeError or SimulationError early where a result cannot be written."""
-        for path in (self.csv, self.json):
-            if path is not None and path != STANDARD_OUTPUT:
-                _check_writable(path)
+        """Raise RuntimeError early if the figure cannot be drawn, UsageError if two files are one."""
+        if self.csv is not None and self.csv == self.json:
+            raise click.UsageError(f"--csv and --json both write to {self.csv}: use another file for one")
         if self.plot is not None:
             check_drawable(self.plot)
 
@@ -65,10 +64,9 @@ class Outputs:
         console.print(title, highlight=False, markup=False, soft_wrap=True)
         console.print(report.table_of(rows))
         console.print(report.legend_of(rows), highlight=False)
-        if self.csv is not None:
-            write_csv(self.csv, rows, facts)
-        if self.json is not None:
-            write_json(self.json, rows, facts)
+        for path, text_of in ((self.csv, csv_of), (self.json, json_of)):
+            if path is not None:
+                _write(path, text_of(rows, facts))
         if self.plot is not None:
             report.draw(rows, title, self.plot)
 
@@ -82,7 +80,7 @@ def run(
 ) -> None:
     """Simulate and write; errors end with one line. `simulate` compares with the library alone if told so."""
     outputs = Outputs(*(cluster.pop(name) for name in ("csv", "json", "plot")))
-    is_for_programs = outputs.json == STANDARD_OUTPUT
+    is_for_programs = STANDARD_OUTPUT in (outputs.csv, outputs.json)
     console = console_of(stderr=is_for_programs)
     try:
         outputs.check()
@@ -124,10 +122,11 @@ def _warn(said: str, console: Console) -> None:
     console.print(Text(said, style="yellow"), highlight=False, soft_wrap=True)
 
 
-def _check_writable(path: Path) -> None:
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise SimulationError(f"{path} cannot be written")
+def _write(path: Path, text: str) -> None:
+    try:
+        write_output(path, text)
+    except OSError as error:
+        raise SimulationError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def notes_on(scenario: Scenario, options: Mapping[str, Any], compare: bool) -> Iterator[str]:
@@ -148,6 +147,8 @@ def notes_on(scenario: Scenario, options: Mapping[str, Any], compare: bool) -> I
                 f"The MPI library of the profile is not CUDA-aware: TEMPI uses oneshot instead of {wish} "
                 "(--strategy)."
             )
+    if options.get("seed") and not options["sigma"]:
+        yield "--seed has no effect without --noise."
     if not options["profile"]:
         return
     network = scenario.network

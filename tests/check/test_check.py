@@ -16,6 +16,7 @@ from rich.console import Console
 from support import effort, shim
 from support.programs import SOURCES, compiled, line_from, mpicc, mpiexec, run
 from tempi.check.command import summary_of, verdict_of
+from tempi.check.exchange import NOT_COUNTED
 from tempi.check.layouts import NAMES, SIZES, Layout
 from tempi.check.pairs import Place, relation, rounds
 from tempi.check.rank import N_TIMES
@@ -238,6 +239,27 @@ def test_the_same_as_tests_of_pytest_under_the_users_launcher(tmp_path):
     )
     assert done.code == 0, done.text
     assert done.out.count("27 passed") == 2, done.text
+
+
+def test_a_strategy_that_no_message_used_is_told(check):
+    """Without a GPU, no message is direct."""
+    done, report = check("--strategies", "direct,host", "--seconds", "12", TEMPI_DEVICE="none")
+    assert done.code == 1, done.text
+    assert "no message used the strategy direct. Report: " in done.out.splitlines()[-1]
+    assert "direct: no message used this strategy (docs/strategies.md)" in report["runs"][0]["notes"]
+    assert not [note for note in report["runs"][1]["notes"] if "used this strategy" in note]
+
+
+def test_only_a_strategy_that_the_user_named_must_be_used():
+    message = {"wrong": 0, "memory": "host", "outcomes": {NOT_COUNTED: 3}}
+    run = Run("direct", "start", ranks=[RANK | {"memories": ["host"]}], messages=[message])
+    assert summary_of([run], ["direct"], is_asked=True) == (
+        "1 exchange: these are right, but no message used the strategy direct",
+        False,
+    )
+    assert summary_of([run], ["direct"]) == ("1 exchange: all is right", True)
+    had_no_time = Run("direct", "start", ranks=[RANK | {"memories": ["host", "GPU"]}], messages=[message], left_out=1)
+    assert not had_no_time.is_unused
 
 
 def test_what_was_left_out_is_not_called_right():

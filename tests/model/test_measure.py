@@ -107,9 +107,7 @@ def test_two_measurements_at_once_do_no_harm(environment, tmp_path):
         ([], {"TEMPI_CACHE_DIR": "/proc/none"}, "cannot be written"),
         ([], {"STAND_IN_EXIT": "3"}, "ended with exit code 3"),
         (["--plot", "plot.txt"], {}, "plot.txt: a plot is a .png or .svg file"),
-        (["--from", "none.json"], {}, "none.json cannot be read"),
         (["--ranks-command", "/no/such/launcher"], {}, "/no/such/launcher cannot be run"),
-        (["--ranks-command", "", "--hosts", "a"], {}, "--hosts names two nodes"),
     ],
 )
 def test_what_cannot_be_done_ends_with_one_clear_error(environment, tmp_path, arguments, extra, words):

@@ -47,7 +47,7 @@ def check_told(done, code, words):
         (["explain", "MPI.DATATYPE_NULL"], 1, "datatype is MPI.DATATYPE_NULL"),
         (["explain", "MPI.INT.Create_vector("], 2, "SyntaxError"),
         (["measure", "--ranks-command", '"x'], 1, '--ranks-command "x: No closing quotation'),
-        (["measure", "--seconds", "nan"], 2, "--seconds nan is no time"),
+        (["measure", "--seconds", "nan"], 2, "nan is not a finite number"),
         (["measure", "--seconds", "inf"], 2, "is not in the range"),
         (["measure", "--mpirun", "./none"], 1, "./none"),
         (["measure", "--from", "."], 1, ". cannot be read"),

@@ -43,5 +43,5 @@ def test_values_that_an_option_does_not_take_are_refused(tempi, word, why):
 def test_an_option_without_its_value_is_refused(tempi):
     done = tempi("run", "-o", "strategy", "--", "echo", "ran")
     assert done.code == 2
-    assert "strategy needs a value: it takes one of auto, " in done.err
+    assert "strategy needs a value (-o strategy=VALUE): it takes one of auto, " in done.err
     assert "ran" not in done.out
