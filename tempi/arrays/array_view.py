@@ -74,10 +74,12 @@ def describe(array: object, name: str = "array") -> ArrayView:
     """
     if isinstance(array, np.ndarray):
         if isinstance(array, np.ma.MaskedArray):
-            raise ValueError("tempi: a masked array's mask would be lost: pass array.filled() or array.data")
+            raise _masked(name, "pass its filled() or its data")
         return _of_numpy(array)
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
+        if interface.get("mask") is not None:
+            raise _masked(name, "fill it, or pass its data")
         return _of_cuda(interface, array)
     host = _as_numpy(array)
     if host is not None:
@@ -90,6 +92,10 @@ def describe(array: object, name: str = "array") -> ArrayView:
         "an array, with __cuda_array_interface__, a buffer, __array_interface__ or __dlpack__: pass a NumPy,"
         " CuPy or Numba array (numpy.asarray makes one)",
     )
+
+
+def _masked(name: str, advice: str) -> ValueError:
+    return ValueError(f"{name} is a masked array, and MPI does not transfer masks: {advice}")
 
 
 def text_of(array: object) -> str:
@@ -150,10 +156,6 @@ def _address(array: np.ndarray[Any, np.dtype[Any]], dtype: np.dtype[Any]) -> int
 
 
 def _of_cuda(interface: dict[str, Any], owner: object) -> ArrayView:
-    if interface.get("mask") is not None:
-        raise ValueError(
-            "tempi: the GPU array has a mask, which MPI knows nothing of; fill it or pass its data"
-        )
     address, readonly = interface["data"]
     shape = tuple(interface["shape"])
     dtype = _dtype(interface["typestr"])

@@ -11,6 +11,8 @@ from tempi._arguments import integer, wrong
 from tempi._library import enabled, library
 
 _NO_STREAM = 2**64 - 1  # TEMPI_STREAM_NONE of include/tempi.h
+_LAST_NAMED_STREAM = 2
+_LEAST_ADDRESS = 4096  # no memory is in the first page
 _STREAM_NAMES = {
     0: "the legacy default stream",
     1: "the legacy default stream",
@@ -47,6 +49,8 @@ def _checked_handle(stream: object) -> int:
         raise wrong("stream", stream, expected) from None
     if not 0 <= handle <= _NO_STREAM:
         raise ValueError(f"stream is {handle}; a handle must be from 0 to 2^64 - 1")
+    if _LAST_NAMED_STREAM < handle < _LEAST_ADDRESS:
+        raise ValueError(f"stream is {handle}; a handle is 0, 1, 2 or the address of a CUDA stream")
     return handle
 
 

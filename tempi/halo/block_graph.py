@@ -12,6 +12,7 @@ from functools import cached_property
 from operator import index
 
 from tempi._arguments import integers
+from tempi._words import counted
 from tempi.halo.process_grid import Direction, opposite
 
 Links = tuple[tuple[Direction, int], ...]  # in the order of directions
@@ -63,7 +64,7 @@ class BlockGraph:
     @property
     def summary(self) -> str:
         """The number of ranks."""
-        return f"{self.size} ranks with listed neighbours"
+        return f"{counted(self.size, 'rank')} with listed neighbours"
 
     def neighbour(self, rank: int, direction: Direction) -> int | None:
         """The rank that `rank` lists in a direction."""
@@ -115,7 +116,7 @@ def _rank(direction: Direction, peer: object, n_ranks: int) -> int:
         raise TypeError(f"neighbours has {peer!r} in direction {direction}; it must be a rank") from None
     if not 0 <= rank < n_ranks:
         raise ValueError(
-            f"neighbours has rank {rank} in direction {direction}; the communicator has {n_ranks} ranks. "
-            "Leave directions without a neighbour out"
+            f"neighbours has rank {rank} in direction {direction}; the communicator has "
+            f"{counted(n_ranks, 'rank')}. Leave directions without a neighbour out"
         )
     return rank

@@ -325,8 +325,11 @@ class HaloExchange:
         self._state = "freed"
 
     def _must_be(self, state: str) -> None:
-        if self._state != state:
-            raise RuntimeError(f"the halo exchange is {self._state}; this call needs one that is {state}")
+        if self._state == state:
+            return
+        is_of_another_stream = not {"idle", "freed"} & {self._state, state}
+        hint = ": pass the stream of start to finish, or no stream to both" if is_of_another_stream else ""
+        raise RuntimeError(f"the halo exchange is {self._state}; this call needs one that is {state}{hint}")
 
     def __repr__(self) -> str:
         what = about(self.grid, self._bound.pattern.wish, self._bound.memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tempi._arguments import axes_in, integers, length_of
+from tempi._arguments import axes_in, integers, length_of, wrong
 from tempi.arrays.array_view import text_of
 from tempi.halo.ghosts import Width, widths_of
 from tempi.halo.layout import Layout
@@ -55,6 +55,8 @@ class Field:
     write_read_only: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.array, Field):
+            raise wrong("array", self.array, "an array, not another tempi.Field")
         each = {"width": self.width, "stagger": self.stagger, "axes": self.axes}
         lengths = {name: n for name, told in each.items() if (n := length_of(told)) is not None}
         for name, n in lengths.items():

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tempi._arguments import integer, length_of, wrong
+from tempi._arguments import integer, length_of, shown, wrong
 from tempi.halo.process_grid import Topology
 
 Width = tuple[int, int]  # (low, high), cells
+MOST_GHOSTS = 2**31 - 1  # on a side
 Region = tuple[slice, ...]
 
 
@@ -43,6 +44,8 @@ def widths_of(width: int | Sequence[int | Sequence[int]], n_dims: int) -> tuple[
     found = tuple(_pair(entry, width) for entry in each)
     if min(min(pair) for pair in found) < 0:
         raise ValueError(f"width is {width!r}; no side can have fewer than 0 ghost cells")
+    if max(max(pair) for pair in found) > MOST_GHOSTS:
+        raise ValueError(f"width is {shown(width)}; a side can have at most {MOST_GHOSTS:,} ghost cells")
     return found
 
 
@@ -70,7 +73,7 @@ def check_room(
         needed = max(1, max(pair) + extra) if grid.exchanges(dimension) else 1
         if n < needed:
             raise ValueError(
-                f"dimension {dimension} has {n} own cells a rank, but ghost widths (low, high) of {pair} "
-                f"{'and a point at each border of a cell ' if extra else ''}need at least {needed}: use "
-                f"fewer ranks along it (now a {grid.summary}), a larger grid or narrower ghosts"
+                f"dimension {dimension} has {n if n > 0 else 'no'} own cells a rank, but ghost widths (low, "
+                f"high) of {pair} {'and a point at each border of a cell ' if extra else ''}need at least "
+                f"{needed}: use fewer ranks along it (now a {grid.summary}), a larger grid or narrower ghosts"
             )

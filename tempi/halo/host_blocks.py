@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tempi._arguments import array_of, axes_in, length_of, wrong
+from tempi._words import counted
 from tempi.halo.decomposition import Decomposition
 
 
@@ -39,12 +40,14 @@ def gather(local_arrays: Sequence[ArrayLike], decomposition: Decomposition) -> N
 
 def _check_number(local_arrays: Sequence[ArrayLike], decomposition: Decomposition) -> None:
     n_arrays, n_ranks = length_of(local_arrays), decomposition.grid.size
-    if n_arrays is None:
+    is_one_array = len(getattr(local_arrays, "shape", ())) == len(decomposition.dims)
+    if n_arrays is None or is_one_array:
         expected = "a sequence of arrays, one for each rank (comm.gather returns it on its root only)"
         raise wrong("local_arrays", local_arrays, expected)
     if n_arrays != n_ranks:
         raise ValueError(
-            f"local_arrays has {n_arrays} arrays; dims {decomposition.dims} have {n_ranks} ranks"
+            f"local_arrays has {counted(n_arrays, 'array')}; dims {decomposition.dims} have "
+            f"{counted(n_ranks, 'rank')}"
         )
 
 
@@ -79,6 +82,7 @@ def _grid_back(array: NDArray[Any], decomposition: Decomposition) -> NDArray[Any
 
 def _filled(shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     try:
-        return np.full(shape, fill, dtype)
+        value = np.full((), fill, dtype)
     except (TypeError, ValueError, OverflowError):
         raise wrong("fill", fill, f"a scalar that {dtype} can hold") from None
+    return np.full(shape, value, dtype)

@@ -11,6 +11,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from tempi._arguments import integer, wrong
+from tempi._words import counted
 from tempi.arrays.array_view import describe, wait_for
 from tempi.halo.agreement import agreed, check_comm, check_same
 from tempi.halo.cells import CellKind, check_reach, find_cells, name_of
@@ -114,7 +115,7 @@ def collect(comm: MPI.Intracomm, array: object, grid: Decomposition, out: object
     def find() -> Told:
         nonlocal out
         if not 0 <= integer("root", root) < comm.size:
-            raise ValueError(f"root is {root}; the communicator has {comm.size} ranks")
+            raise ValueError(f"root is {root}; the communicator has {counted(comm.size, 'rank')}")
         check_ranks(comm, grid)
         source = block_of(comm, "the array", array, grid, is_written=False)
         told = told_of(grid) | {"root": integer("root", root)}
@@ -147,7 +148,9 @@ def told_of(grid: Decomposition) -> dict[str, object]:
 def check_ranks(comm: MPI.Intracomm, grid: Decomposition) -> None:
     """Check that each rank has one block, and each cell one rank; ValueError if not."""
     if grid.grid.size != comm.size:
-        raise ValueError(f"dims {grid.dims} are for {grid.grid.size} ranks; the communicator has {comm.size}")
+        raise ValueError(
+            f"dims {grid.dims} are for {counted(grid.grid.size, 'rank')}; the communicator has {comm.size}"
+        )
     if grid.mask is not None and any(n > m for n, m in zip(grid.global_shape, grid.shape, strict=True)):
         raise ValueError("with a mask, two ranks may own a point of a staggered array: use gather")
 

@@ -12,6 +12,7 @@ from mpi4py import MPI
 from numpy.typing import ArrayLike
 
 from tempi._arguments import integers, wrong
+from tempi._words import counted
 from tempi.arrays.array_view import ArrayView, describe
 from tempi.halo.block_graph import Links, links_of
 from tempi.halo.boundary import Boundary
@@ -168,7 +169,7 @@ class Arguments:
             grid = ProcessGrid(filled_dims(comm.size, (0,) * n_dims if dims is None else dims), periods)
         if grid.size != comm.size:
             told = f"dims {grid.dims} are" if self.mask is None else "the places of mask are"
-            raise ValueError(f"{told} for {grid.size} ranks; the communicator has {comm.size}")
+            raise ValueError(f"{told} for {counted(grid.size, 'rank')}; the communicator has {comm.size}")
         return grid
 
     def _of_cartesian(
@@ -240,5 +241,7 @@ def filled_dims(n_ranks: int, dims: tuple[int, ...]) -> tuple[int, ...]:
     if 0 not in dims:
         return dims
     if min(dims) < 0 or n_ranks % fixed:
-        raise ValueError(f"dims is {dims}; no numbers in place of 0 make it a grid of {n_ranks} ranks")
+        raise ValueError(
+            f"dims is {dims}; no numbers in place of 0 make it a grid of {counted(n_ranks, 'rank')}"
+        )
     return tuple(MPI.Compute_dims(n_ranks, list(dims)))

@@ -127,7 +127,7 @@ def test_elements_that_are_no_bytes():
 
 
 def test_masked_arrays():
-    with pytest.raises(ValueError, match="mask"):
-        describe(Interface(mask=Interface()))
-    with pytest.raises(ValueError, match=r"mask would be lost: pass array.filled"):
+    with pytest.raises(ValueError, match=r"array 3 is a masked array, and MPI does not transfer masks: fill it"):
+        describe(Interface(mask=Interface()), "array 3")
+    with pytest.raises(ValueError, match=r"array is a masked array, .*: pass its filled\(\) or its data"):
         describe(np.ma.masked_array([1.0, 2.0], mask=[True, False]))

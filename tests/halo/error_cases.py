@@ -173,6 +173,35 @@ def start_twice(comm):
         exchange.free()
 
 
+def start_on_a_small_number(comm):
+    with tempi.HaloExchange(comm, square()) as exchange:
+        exchange.start(5)
+
+
+def finish_without_the_stream_of_start(comm):
+    exchange = tempi.HaloExchange(comm, square())
+    exchange.start(0x7700)
+    try:
+        exchange.finish()
+    finally:
+        exchange.finish(0x7700)
+        exchange.free()
+
+
+def finish_on_another_stream(comm):
+    exchange = tempi.HaloExchange(comm, square())
+    exchange.start(0x7700)
+    try:
+        exchange.finish(0x7800)
+    finally:
+        exchange.finish(0x7700)
+        exchange.free()
+
+
+def wider_than_the_array(comm):
+    tempi.HaloExchange(comm, square(), width=5)
+
+
 def finish_what_has_not_begun(comm):
     with tempi.HaloExchange(comm, square()) as exchange:
         exchange.finish()

@@ -155,9 +155,11 @@ def test_an_open_dimension_of_one_rank_may_be_narrower_than_its_ghost_cells():
     [
         (lambda: Decomposition((8, 8), (2,)), "must be of the same length"),
         (lambda: Decomposition((3,), (4,)), "has 0 own cells a rank (dims is (4,)): the shape comes first, then dims"),
-        (lambda: Decomposition((3, 9), (4, 1)), "dimension 0 has 0 own cells"),
+        (lambda: Decomposition((3, 9), (4, 1)), "dimension 0 has no own cells"),
         (lambda: Decomposition((-8, 8), (1, 1)), "shape is (-8, 8); every dimension needs at least one cell"),
         (lambda: Decomposition((8, 8), (1, 1), (1, 1, 1)), "width is (1, 1, 1); it must be one number, or have an"),
+        (lambda: Decomposition((8, 8), (1, 1), 2**31), "width is 2147483648; a side can have at most 2,147,483,647"),
+        (lambda: Decomposition((8, 8), (1, 1), 10**400), "0000; a side can have at most 2,147,483,647 ghost cells"),
         (lambda: Decomposition((8,), (2,), mask=[[True], [True, False]]), "all its rows must have the same length"),
         (lambda: Decomposition((8,), (0,)), "at least one rank"),
         (lambda: Decomposition((8,), (2,), periods=(True, False)), "periods is"),
@@ -171,7 +173,7 @@ def test_an_open_dimension_of_one_rank_may_be_narrower_than_its_ghost_cells():
         ),
         (lambda: Decomposition((8,), (2,)).block(2), "rank is 2; the grid of 2 ranks has ranks 0 to 1"),
         (lambda: Decomposition((8,), (2,)).scatter(np.zeros(9), 0), "the global array has shape (9,)"),
-        (lambda: Decomposition((8,), (2,)).gather([np.zeros(6)]), "local_arrays has 1 arrays; dims (2,) have 2"),
+        (lambda: Decomposition((8,), (2,)).gather([np.zeros(6)]), "local_arrays has 1 array; dims (2,) have 2"),
         (lambda: Decomposition((8,), (2,)).gather([np.zeros(6), np.zeros(5)]), "the array of rank 1 has shape (5,)"),
         (
             lambda: Decomposition((8,), (2,)).gather([np.zeros(6, int), np.full(6, 0.5)]),
@@ -208,6 +210,7 @@ WHOLE = np.zeros((8, 8))
         ("scatter", (WHOLE.astype("u1"), 0, -1), "fill is -1; it must be a scalar that uint8 can hold"),
         ("gather", (None,), "local_arrays is None; it must be a sequence of arrays, one for each rank"),
         ("gather", (iter([WHOLE]),), "local_arrays is of type list_iterator; it must be a sequence of arrays"),
+        ("gather", (WHOLE[:2],), "local_arrays is of type ndarray; it must be a sequence of arrays, one for each"),
         ("gather", ([None, None],), "the array of rank 0 is None; it must be an array"),
     ],
 )

@@ -25,6 +25,11 @@ def test_wrong_arguments(arguments, kind, words):
         tempi.Field(np.zeros((8, 9)), **arguments)
 
 
+def test_a_field_of_a_field_is_refused():
+    with pytest.raises(TypeError, match=r"array is of type Field; it must be an array, not another"):
+        tempi.Field(tempi.Field(np.zeros((8, 9))))
+
+
 def test_the_text_has_no_contents():
     array = np.zeros((100, 200), "f4")
     assert repr(tempi.Field(array)) == "<tempi.Field of an array of float32, shape (100, 200), in host memory>"

@@ -86,7 +86,7 @@ def test_places_without_a_rank_are_zero(ranks, tmp_path):
         (cases.root_by_name, "TypeError", "root is 'first'; it must be an integer"),
         (cases.no_array, "TypeError", "the array is None; it must be an array"),
         (cases.root_as_out, "TypeError", "out is 0; it must be an array"),
-        (cases.too_few_ranks, "ValueError", "dims (1, 1) are for 1 ranks; the communicator has 2"),
+        (cases.too_few_ranks, "ValueError", "dims (1, 1) are for 1 rank; the communicator has 2"),
         (cases.too_many_ranks, "ValueError", "dims (4, 1) are for 4 ranks; the communicator has 2"),
         (cases.wrong_local_shape, "ValueError", "the array has shape (8, 8); along axes (0, 1) it must be (6, 10)"),
         (cases.wrong_local_shape_on_rank_1, "ValueError", "the array has shape (7, 10)"),

@@ -72,7 +72,7 @@ def end_the_context_of_a_view() -> None:
 
 def set_no_stream() -> str:
     try:
-        with tempi.stream(0x77):
+        with tempi.stream(0x7700):
             return "it was set"
     except RuntimeError as error:
         assert library().get_stream() == 2**64 - 1

@@ -35,10 +35,16 @@ def test_a_number_that_is_no_handle(wrong):
         tempi.stream(wrong)
 
 
+@pytest.mark.parametrize("wrong", [3, 5, 4095])
+def test_a_small_number_that_is_no_address(wrong):
+    with pytest.raises(ValueError, match=rf"stream is {wrong}; a handle is 0, 1, 2 or the address of a CUDA stream"):
+        tempi.stream(wrong)
+
+
 @pytest.mark.parametrize(
     ("stream", "name"),
     [
-        (0x77, "the CUDA stream 0x77"),
+        (0x7700, "the CUDA stream 0x7700"),
         (0, "the legacy default stream"),
         (1, "the legacy default stream"),
         (2, "the default stream of the thread"),
@@ -51,7 +57,7 @@ def test_a_stream_tells_its_handle(stream, name):
 
 def test_a_handle_that_is_no_stream(ranks):
     (text,) = ranks(1, **FAKE).call(worker.set_no_stream)
-    assert text == "tempi.stream: CUDA does not know the stream 0x77"
+    assert text == "tempi.stream: CUDA does not know the stream 0x7700"
 
 
 def test_null_is_the_legacy_stream_and_streams_nest(ranks):
