@@ -17,7 +17,7 @@ import numpy as np
 from rich.table import Table
 
 import tempi
-from bench.common.commands import CONSOLE, RESULTS
+from bench.common.commands import CONSOLE, RESULTS, VERDICTS
 from bench.common.figures import draw_bars
 from bench.common.tables import machine_facts, write_csv
 from tempi.arrays.views import CACHED_LAYOUTS
@@ -90,7 +90,7 @@ def measured(runs: int, calls: int) -> list[dict[str, Any]]:
 
 def show(rows: Sequence[dict[str, Any]]) -> None:
     """The table."""
-    table = Table("array", "", title="tempi.view (median us a call)")
+    table = Table("array", "", title="A call of tempi.view (median, us)")
     for title in ("us", "bar"):
         table.add_column(title, justify="right")
     for row in rows:
@@ -98,6 +98,7 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
         style = "red" if row["verdict"] == "FAIL" else ""
         table.add_row(row["case"], row["verdict"], f"{row['us']:.2f}", bar, style=style)
     CONSOLE.print(table)
+    CONSOLE.print(VERDICTS, highlight=False)
 
 
 @click.command(help=(__doc__ or "").split("\n\n")[0])

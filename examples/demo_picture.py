@@ -21,25 +21,25 @@ def draw(console: Console, packs: Sequence[Pack], halo: Halo, path: Path) -> Non
     """Draw it into `path`, and print where it is; without matplotlib print how to get it."""
     try:
         plt = check_drawable(path)
-        _draw(plt, packs, halo, path)
+        left_out = _draw(plt, packs, halo, path)
     except RuntimeError as error:
         console.print(f"[yellow]no picture: {error}[/yellow]")
         return
     console.print(f"\n[bold]Picture[/bold]  {path.absolute()}", soft_wrap=True)
+    for title in left_out:
+        console.print(f"[yellow]not in the picture: {title}. Its table has no ratio[/yellow]", soft_wrap=True)
 
 
-def _draw(plt: Any, packs: Sequence[Pack], halo: Halo, path: Path) -> None:
+def _draw(plt: Any, packs: Sequence[Pack], halo: Halo, path: Path) -> list[str]:
+    """Draw a panel for each table with a ratio; the titles of the others."""
     memory = "GPU" if halo.memory == "gpu" else "host"
     packed = [(pack.words, pack.packing, OURS) for pack in packs]
     ways = [(words, halo.ratio(way), HALO_WAYS[way][1]) for way, words in halo.words.items()]
-    panels = [
-        (rows, title)
-        for rows, title in (
-            (packed, "MPI_Pack and MPI_Unpack with TEMPI"),
-            (ways, f"3-D halo exchange, {memory} memory"),
-        )
-        if any(ratio.times for _, ratio, _ in rows)
+    tables = [
+        (packed, "MPI_Pack and MPI_Unpack with TEMPI"),
+        (ways, f"3-D halo exchange, {memory} memory"),
     ]
+    panels = [(rows, title) for rows, title in tables if any(ratio.times for _, ratio, _ in rows)]
     if not panels:
         raise RuntimeError("no row of the tables has a ratio")
     figure, axes = plt.subplots(
@@ -49,6 +49,7 @@ def _draw(plt: Any, packs: Sequence[Pack], halo: Halo, path: Path) -> None:
         _bars(axis, rows, title)
     figure.suptitle("Times as fast as the MPI library alone: more is better", fontsize=12)
     save(figure, path)
+    return [title for rows, title in tables if (rows, title) not in panels]
 
 
 def _bars(axis: Any, rows: Sequence[tuple[str, Ratio, str]], title: str) -> None:

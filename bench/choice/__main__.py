@@ -20,7 +20,7 @@ from time import monotonic
 import click
 from rich.table import Table
 
-from bench.common.commands import CONSOLE
+from bench.common.commands import CONSOLE, VERDICTS
 from bench.common.figures import draw_choices
 from bench.common.tables import machine_facts, write_csv
 from tempi._native import Fit, read_fit
@@ -136,6 +136,7 @@ def show(outcomes: Sequence[Outcome]) -> None:
         "mean regret", f"{found['mean regret']:.2%}", f"<= {MOST_REGRET:.0%}", "PASS" if passed else "FAIL"
     )
     CONSOLE.print(table)
+    CONSOLE.print(VERDICTS, highlight=False)
     wins = Table(title="how often")
     for name in ("where", "strategy", "was the best", "was chosen"):
         wins.add_column(name, justify="left" if name in ("where", "strategy") else "right")

@@ -16,7 +16,15 @@ import click
 from rich.table import Table
 
 from bench.common.building import compile_mpi
-from bench.common.commands import CONSOLE, RESULTS, environment, launch_command, preloaded, rows_printed
+from bench.common.commands import (
+    CONSOLE,
+    RESULTS,
+    VERDICTS,
+    environment,
+    launch_command,
+    preloaded,
+    rows_printed,
+)
 from bench.common.figures import draw_bars
 from bench.common.tables import machine_facts, write_csv
 from tempi.figures import COLOURS
@@ -84,6 +92,7 @@ def show(rows: Sequence[Row]) -> None:
         style = "red" if line["verdict"] == "FAIL" else ""
         table.add_row(line["case"], *cells, line["verdict"], style=style)
     CONSOLE.print(table)
+    CONSOLE.print(VERDICTS, highlight=False)
 
 
 @click.command(help=(__doc__ or "").split("\n\n")[0])

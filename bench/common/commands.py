@@ -17,6 +17,8 @@ BENCH = Path(__file__).resolve().parents[1]
 RESULTS = BENCH / "results"
 # Width of tables in a file or a pipe, which has no width of its own.
 CONSOLE = Console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+# Below tables with such words.
+VERDICTS = "bar: a limit that TEMPI is to keep. PASS: the measured value keeps it. FAIL: it does not."
 RUN_SECONDS = 300.0  # of a program that hangs
 # Allows every library a root user, few cores and C++ behind mpicc.
 MPI_ENVIRONMENT = {

@@ -11,7 +11,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from bench.common.commands import CONSOLE
+from bench.common.commands import CONSOLE, VERDICTS
 from bench.common.tables import quotient
 from bench.halo3d.grid import BYTES_A_VALUE, Size
 from bench.halo3d.jobs import Outcome, Outcomes, Setup
@@ -187,3 +187,4 @@ def show_checks(checks: Sequence[Check]) -> None:
         verdict = "[green]PASS[/green]" if check.kept else "[red]FAIL[/red]"
         table.add_row(check.bar, check.where, _digits(check.value), verdict)
     CONSOLE.print(table)
+    CONSOLE.print(VERDICTS, highlight=False)

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from bench.common.cases import IRREGULAR, KIB, MIB, Case
-from bench.common.commands import CONSOLE
+from bench.common.commands import CONSOLE, VERDICTS
 from bench.common.sides import Timing, Timings
 from bench.common.tables import number, quotient
 from bench.pack.hardware import bound_us, limit_that_holds
@@ -148,6 +148,8 @@ def show_bars(rows: Sequence[Row], memory: str) -> None:
         verdict = "[green]PASS[/green]" if not missed else "[red]FAIL[/red]"
         text = f"{verdict} {name}: {len(results) - len(missed)} of {len(results)}"
         CONSOLE.print(text + (f"; missed by {', '.join(missed[:4])}…" if missed else ""), highlight=False)
+    if judged:
+        CONSOLE.print(VERDICTS, highlight=False)
     wrong = [f"{row['case']} {row['direction']} ({row['wrong']})" for row in rows if row["wrong"]]
     if wrong:
         CONSOLE.print(f"[red]WRONG BYTES[/red] {', '.join(wrong)}", highlight=False)

@@ -13,7 +13,7 @@ import click
 from rich.table import Table
 
 from bench.common.building import compile_binary
-from bench.common.commands import BENCH, CONSOLE, RESULTS
+from bench.common.commands import BENCH, CONSOLE, RESULTS, VERDICTS
 from bench.common.figures import draw_bars
 from bench.common.tables import machine_facts, write_csv
 from tempi.figures import COLOURS
@@ -55,6 +55,7 @@ def show(rows: list[dict[str, Any]]) -> None:
         times = ["" if row[key] is None else f"{row[key]:.0f}" for key in ("median_ns", "p90_ns", "bar_ns")]
         table.add_row(row["case"], row["verdict"], *times, style="red" if row["verdict"] == "FAIL" else "")
     CONSOLE.print(table)
+    CONSOLE.print(VERDICTS, highlight=False)
 
 
 @click.command(help=(__doc__ or "").split("\n\n")[0])

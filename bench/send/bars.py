@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from bench.common.cases import KIB, MIB, Case, size_name
-from bench.common.commands import CONSOLE
+from bench.common.commands import CONSOLE, VERDICTS
 from bench.common.sides import Timings
 from bench.common.tables import number
 
@@ -189,6 +189,7 @@ def show_checks(checks: Sequence[Check]) -> None:
     for key in dict.fromkeys((check.bar, check.what) for check in checks):
         table.add_row(*verdict([check for check in checks if (check.bar, check.what) == key]))
     CONSOLE.print(table)
+    CONSOLE.print(VERDICTS, highlight=False)
 
 
 def verdict(group: Sequence[Check]) -> list[str]:

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from examples.demo_halo import WAYS, Halo, show_halo
 from examples.demo_pack import NAMES, Pack, Run, parse, show_packs
+from examples.demo_picture import draw
 from examples.demo_table import Ratio
 from support import shim
 from support.programs import run
@@ -59,6 +60,16 @@ def test_what_crashes_is_said_and_has_no_ratio():
     assert re.search(r"in no order +│ +0 │ crashes │ crashes │ +– │ WRONG", text)
     assert re.search(r"HaloExchange +│ crashed │ +–", text)
     assert not halo.is_right
+
+
+def test_a_panel_that_the_picture_lacks_is_told(tmp_path):
+    console = Console(record=True, width=160)
+    packs = [Pack("mesh", NAMES["mesh"], wanted=("1", "2"))]
+    halo = Halo("host", 0, {way: [1e-3, 1.01e-3] for way in WAYS["host"]})
+    draw(console, packs, halo, tmp_path / "demo.png")
+    text = console.export_text()
+    assert "not in the picture: MPI_Pack and MPI_Unpack with TEMPI. Its table has no ratio" in text
+    assert "not in the picture: 3-D" not in text
 
 
 def test_a_quotient_of_runs_that_disagree_is_not_told():
