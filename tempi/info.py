@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tempi._library import Option, library, number_of, options
+from tempi._library import Option, lib_path, library, number_of, options
 from tempi.activation import let_pass
 from tempi.cuda.gpus import gpus
 from tempi.run.shims import installed, is_in_the_way, package_folder
@@ -87,15 +87,25 @@ def installation() -> dict[str, Any]:
     }
 
 
+def _path_to_preload() -> str:
+    """What ``tempi lib`` prints."""
+    try:
+        return f"{lib_path()} (for LD_PRELOAD, see tempi lib)"
+    except RuntimeError as error:
+        return f"none ({error})"
+
+
 def build_rows() -> dict[str, str]:
     """The same facts as texts for people."""
     found, lib, texts = installation(), library(), build_info()
     mpi = found["mpi_of_this_python"] or f"none ({found['why_no_mpi_of_this_python']})"
     why_no_profile = found["why_no_profile"] or ""
     no_profile = why_no_profile if why_no_profile.startswith(UNKNOWN) else f"none ({why_no_profile})"
-    use = "handles calls" if found["handles_calls"] else "is not in use here"
+    unused = "handles no calls of this command; tempi run loads it into the ranks of a program"
+    use = "handles calls" if found["handles_calls"] else unused
     return texts | {
-        "libtempi.so": f"{lib.path} ({use})",
+        "libtempi.so": _path_to_preload(),
+        "shim": f"{lib.path} ({use})",
         "installed for": ", ".join(found["installed_for"]),
         "documents": found["documents"],
         "MPI of this Python": mpi,

@@ -127,7 +127,9 @@ def test_tempi_says_whether_calls_are_handled(environment, tmp_path):
     assert f"{shim_here()} (handles calls)" in succeed(info, environment | {"COLUMNS": "300"}).out
     shutil.copy(lib_path(), tmp_path)
     alone = environment | {"COLUMNS": "300", "LD_PRELOAD": str(tmp_path / "libtempi.so")}
-    assert "(is not in use here)" in succeed(info, alone).out
+    shown = succeed(info, alone).out
+    assert "(handles no calls of this command; tempi run loads it into the ranks of a program)" in shown
+    assert f"{lib_path()} (for LD_PRELOAD, see tempi lib)" in shown
 
 
 def test_a_program_without_mpi_is_left_alone(environment):
