@@ -25,7 +25,8 @@ WINDOWS = (
     "[conditions](c.md#windows-in-gpu-memory) |\n"
 )
 REFUSED = """
-TEMPI refuses these uses of GPU memory. With a CUDA-aware library, TEMPI refuses only the use in the last row:
+TEMPI refuses these uses of GPU memory. With a CUDA-aware library, TEMPI refuses only the use in the last row.
+`MPI_Win_allocate` is not in this table; see the end of this page.
 
 | calls | use of GPU memory | what happens | what to do instead |
 |---|---|---|---|
@@ -49,7 +50,8 @@ is no window. |
 
 `MPI_Win_allocate` allocates GPU memory if the info object has the key `tempi_memory` with the value `device`.
 TEMPI handles this window, even if the MPI library is CUDA-aware. Therefore, the
-[conditions](c.md#windows-in-gpu-memory) always apply.
+[conditions](c.md#windows-in-gpu-memory) always apply. If a condition is not met, the call returns the same errors
+as `MPI_Win_create` (table above), also with a CUDA-aware library.
 
 This page is made from `src/base/*.def` by `make docs`.
 """

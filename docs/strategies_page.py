@@ -114,7 +114,7 @@ The first row that fits a message gives its match timeout:
 microseconds |
 | blocking send to a process that has called `MPI_Probe` or `MPI_Iprobe` | 10 µs + 1 µs for each 20,000 \
 bytes | as by default: the option has no effect |
-| nonblocking send to such a process | no wait | no wait |
+| nonblocking send to a process that has called `MPI_Probe` or `MPI_Iprobe` | no wait | no wait |
 | send of more than 16 KiB that the program waits for, in `MPI_Send`, `MPI_Wait` or `MPI_Waitall` | 20 ms + \
 1 µs for each 5,000 bytes | N microseconds |
 | blocking send of at most 16 KiB | 10 µs | N microseconds |
@@ -141,21 +141,23 @@ A sender keeps its import of a receive buffer for later messages. CUDA cannot re
 process has imported. Therefore, the memory stays occupied after the program has freed it. TEMPI limits the
 size of such memory:
 
-1. A process notices that its program frees such memory: the call (`cudaFree`, `cuMemFree`) passes TEMPI. In
-   addition, each MPI call may look for freed memory.
+1. A process notices that its program frees such memory: TEMPI intercepts the call that frees it, such as
+   `cudaFree`. In addition, each MPI call may look for freed memory.
 2. If there is more freed memory than the limit, the process tells the other processes.
-3. A thread of TEMPI in each other process closes the imports. The call that frees the memory waits for this,
-   at most 0.1 s and 10 ms for each GiB. When the call returns, the memory is available again, unless a kernel
-   in the other process runs for longer.
+3. A thread of TEMPI in each other process closes the imports. The call that frees the memory waits for this.
+   It waits at most 0.1 s, plus 10 ms for each GiB of freed memory. When the call returns, the memory is
+   available again, unless a kernel in the other process runs for longer than this time.
 
-A call passes TEMPI if the following conditions are met. Otherwise, the next MPI calls notice the freed memory
-and close the imports.
+TEMPI intercepts a call that frees memory if the following conditions are met. Otherwise, the next MPI calls
+notice the freed memory, and TEMPI closes the imports after that.
 
 - `libtempi.so` is preloaded.
-- The call goes through a CUDA runtime, which may be linked statically (nvcc, CuPy, PyTorch). Calls of a
-  program that calls `cuMemFree` of the driver itself do not pass TEMPI.
-- The thread may call MPI. With `MPI_THREAD_MULTIPLE`, this is any thread; with `MPI_THREAD_SINGLE` and
-  `MPI_THREAD_FUNNELED`, it is the main thread. With `MPI_THREAD_SERIALIZED`, no call passes TEMPI.
+- The program frees the memory by a function of the CUDA runtime, such as `cudaFree`. The runtime may be linked
+  statically (nvcc, CuPy). Python packages that load the driver by themselves (Numba) meet this condition, too.
+  If the program is linked to the driver (`libcuda.so`) and calls `cuMemFree`, TEMPI does not intercept the call.
+- The thread that frees the memory is allowed to call MPI. With `MPI_THREAD_MULTIPLE`, this is any thread. With
+  `MPI_THREAD_SINGLE` and `MPI_THREAD_FUNNELED`, it is the main thread. With `MPI_THREAD_SERIALIZED`, TEMPI
+  intercepts no call.
 
 | number | value |
 |---|---|

@@ -34,8 +34,8 @@ def main() -> None:
     "--proxy",
     is_flag=True,
     help="Print the path of libtempi_mpi.so. MPI.jl, numba-mpi, cffi and ctypes open it in place of the MPI "
-    "library. Without --abi: for the ABI of the installed shim of TEMPI; if several shims are installed, for "
-    "the ABI of mpi4py.",
+    "library. Without --abi, this library has the ABI of the installed shim. If several shims are installed, "
+    "it has the ABI of mpi4py.",
 )
 def lib_command(abi: str | None, proxy: bool) -> None:
     """Print the path of libtempi.so, for LD_PRELOAD."""
@@ -51,7 +51,7 @@ def lib_command(abi: str | None, proxy: bool) -> None:
 def info_command(with_all: bool, as_json: bool) -> None:
     """Show the build, the MPI library, the GPUs and the options.
 
-    The command also shows the profile that predicts messages on this machine.
+    The command also shows the profile from which TEMPI predicts times on this machine.
     """
     from tempi.info import print_info
 

@@ -81,6 +81,18 @@ def test_a_word_that_an_option_does_not_take_is_told():
         assert f"warning: TEMPI_{name}=libary is ignored: it takes one of " in shown.err
 
 
+@pytest.mark.parametrize(("name", "value"), [("MATCH_TIMEOUT", "-5"), ("POOL_LIMIT", "-1"), ("FILE_CHUNK", "1e6")])
+def test_a_number_that_an_option_does_not_take_is_told(name, value):
+    environment = shim.preloaded(**{f"TEMPI_{name}": value})
+    shown = succeed([sys.executable, "-c", "import mpi4py.MPI"], environment)
+    assert f"warning: TEMPI_{name}={value} is ignored: it takes an integer from 0 to 9223372036854775807" in shown.err
+
+
+def test_a_limit_that_may_be_negative_is_taken():
+    shown = succeed([sys.executable, "-c", "import mpi4py.MPI"], shim.preloaded(TEMPI_FREED_LIMIT="-1"))
+    assert "FREED_LIMIT" not in shown.err
+
+
 def test_a_name_that_is_no_option_is_told_with_the_nearest_one():
     shown = succeed([sys.executable, "-c", "import mpi4py.MPI"], shim.preloaded(TEMPI_STRATEGIE="device"))
     assert "warning: TEMPI_STRATEGIE is not an option of TEMPI" in shown.err

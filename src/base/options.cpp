@@ -30,7 +30,7 @@ constexpr Renamed kRenamed[] = {
 
 struct Table {
   std::vector<OptionRow> rows;
-  std::vector<std::int64_t> numbers;  // flags and numbers, parsed for hot paths
+  std::vector<std::int64_t> numbers;  // flags and integers, parsed for hot paths
   std::vector<std::string> warnings;
   std::string transports;
 };
@@ -64,7 +64,7 @@ bool parse_flag(const std::string& text, std::int64_t& value) {
   return false;
 }
 
-bool parse_number(const std::string& text, std::int64_t& value) {
+bool parse_integer(const std::string& text, std::int64_t& value) {
   char* end = nullptr;
   errno = 0;
   value = std::strtoll(text.c_str(), &end, 10);
@@ -74,14 +74,16 @@ bool parse_number(const std::string& text, std::int64_t& value) {
 // The value of `text`; false if the option does not accept it.
 bool parse(OptionType type, Option option, const std::string& text, std::int64_t& value) {
   if (type == OptionType::flag) return parse_flag(text, value);
-  if (type == OptionType::number) return parse_number(text, value);
+  if (type == OptionType::integer) return parse_integer(text, value);
+  if (type == OptionType::number) return parse_integer(text, value) && value >= 0;
   const auto words = choices(option);
   return words.empty() || std::find(words.begin(), words.end(), text) != words.end();
 }
 
 std::string expected(OptionType type, Option option) {
   if (type == OptionType::flag) return "0 or 1";
-  if (type == OptionType::number) return "an integer";
+  if (type == OptionType::integer) return "an integer of 64 bits";
+  if (type == OptionType::number) return "an integer from 0 to " + std::to_string(INT64_MAX);
   std::string list;
   for (auto word : choices(option)) (list += list.empty() ? "" : ", ") += word;
   return "one of " + list;

@@ -16,7 +16,7 @@ enum class Option {
 #undef TEMPI_RENAMED
 };
 
-enum class OptionType { flag, number, text };
+enum class OptionType { flag, number, integer, text };  // a number is not negative
 
 struct OptionRow {
   const char* name;  // without the TEMPI_ prefix

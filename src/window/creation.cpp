@@ -40,9 +40,10 @@ void hand_over(const void* base, Aint bytes) {
 }
 
 Error refusal(const std::string& what) {
-  return Error(ErrorKind::unsupported, what + ", or a CUDA-aware MPI library, which this one is not (" +
-                                           machine::cuda_awareness().reason +
-                                           "); use host or managed memory for the window");
+  const machine::CudaAwareness& found = machine::cuda_awareness();
+  const std::string or_library =
+      found.aware ? "" : ", or a CUDA-aware MPI library, which this one is not (" + found.reason + ")";
+  return Error(ErrorKind::unsupported, what + or_library + "; use host or managed memory for the window");
 }
 
 Error refusal_without_votes() {

@@ -22,6 +22,8 @@ BENCHMARKS = {
     "sequence": ("sequence", "A message between GPUs, alone and after other messages."),
     "enqueue": ("enqueue", "Exchanges that are queued in CUDA streams and graphs."),
     "queued": ("queued", "MPI_Pack and MPI_Unpack that are queued in a CUDA stream."),
+    "partitioned": ("partitioned", "Partitioned messages, whose partitions kernels write."),
+    "files": ("files", "Files: GPU memory and pinned host memory."),
     "collectives": ("collectives", "Reductions and broadcasts in GPU memory: TEMPI and NCCL."),
     "reduction": ("reduction", "MPI_Reduce_local in GPU memory."),
     "progress": ("progress", "The delay of sends while kernels of the program run."),

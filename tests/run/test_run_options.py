@@ -30,7 +30,9 @@ def test_options_that_do_not_exist_are_refused(tempi, flag, word, hint):
         ),
         ("TEMPI_LOG=inof", "it takes one of off, error, info; did you mean info?"),
         ("report=perhaps", "it takes 0 or 1"),
-        ("pool_limit=much", "it takes an integer"),
+        ("pool_limit=much", "it takes an integer from 0 to "),
+        ("match_timeout=-5", "it takes an integer from 0 to "),
+        ("freed_limit=9223372036854775808", "it takes an integer of 64 bits"),
     ],
 )
 def test_values_that_an_option_does_not_take_are_refused(tempi, word, why):
