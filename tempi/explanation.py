@@ -74,7 +74,7 @@ class Explanation:
     def __repr__(self) -> str:
         blocks = "one contiguous block" if self.contiguous else counted(self.features.blocks, "block")
         places = " at offsets from a table" if self.indexed else ""
-        return f"<Explanation of {self.features.bytes:,.0f} bytes in {blocks}{places}>"
+        return f"<Explanation of {counted(int(self.features.bytes), 'byte')} in {blocks}{places}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "activation": {"_library", "run"},
     "testing": {"_library"},
     "cuda": {"_arguments", "_library"},
-    "arrays": {"_arguments", "_html", "_library", "_native", "cuda", "handles"},
+    "arrays": {"_arguments", "_html", "_library", "_native", "_words", "cuda", "handles"},
     "enqueue": {"_arguments", "_library", "cuda"},
     "halo": {"_arguments", "_html", "_library", "_native", "_words", "arrays", "cuda", "enqueue"},
     "model": {"_native"},

@@ -13,6 +13,7 @@ import numpy as np
 from mpi4py import MPI
 
 from tempi import _html
+from tempi._words import counted
 from tempi.arrays.array_view import ArrayView, describe, wait_for
 from tempi.arrays.element_types import byte_datatype, element_datatype
 from tempi.arrays.loop_types import MOST_COUNT, nested_datatype
@@ -96,7 +97,7 @@ class View(list[Any]):
             return super().__repr__()
         return (
             f"<tempi.view of an array of {one.dtype}, shape {one.shape}, strides {one.strides}: "
-            f"{self._payload_bytes:,} bytes in {self._memory_of(one)}>"
+            f"{counted(self._payload_bytes, 'byte')} in {self._memory_of(one)}>"
         )
 
     def _repr_html_(self) -> str | None:

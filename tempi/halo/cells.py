@@ -11,6 +11,7 @@ import numpy as np
 
 from tempi._arguments import axes_in, integers, length_of
 from tempi._library import enabled, library
+from tempi._words import counted
 from tempi.arrays.array_view import ArrayView
 from tempi.arrays.strides import loops_of, may_overlap, share_bytes
 from tempi.cuda.device_memory import reaches
@@ -73,7 +74,9 @@ def name_of(dtype: np.dtype[Any]) -> str:
     if dtype.fields is None or dtype.names is None:
         return dtype.name if dtype.isnative and dtype.kind in "biufc" else str(dtype.str)
     fields = sorted((dtype.fields[name][1], name, name_of(dtype.fields[name][0])) for name in dtype.names)
-    return f"{dtype.itemsize} bytes with " + ", ".join(f"{name}: {of} at {at}" for at, name, of in fields)
+    return f"{counted(dtype.itemsize, 'byte')} with " + ", ".join(
+        f"{name}: {of} at {at}" for at, name, of in fields
+    )
 
 
 def find_axes(axes: Axes | None, n_dims: int, n_arrays: int) -> list[tuple[int, ...]]:
@@ -82,7 +85,10 @@ def find_axes(axes: Axes | None, n_dims: int, n_arrays: int) -> list[tuple[int, 
         return [tuple(range(n_dims))] * n_arrays
     each = axes_of_each(axes, n_arrays)
     if any(len(one) != n_dims for one in each):
-        raise ValueError(f"axes is {axes}; name {n_dims} axes, for all arrays or for each of the {n_arrays}")
+        raise ValueError(
+            f"axes is {axes}; name {counted(n_dims, 'axis', 'axes')}, for all arrays or for each of the "
+            f"{n_arrays}"
+        )
     return each
 
 

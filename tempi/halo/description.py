@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tempi import _html
+from tempi._words import counted
 from tempi.arrays.array_view import ArrayView
 from tempi.halo.messages import CellsByRank
 from tempi.halo.process_grid import Topology
@@ -35,9 +36,8 @@ def traffic_of(sent: CellsByRank, received: CellsByRank) -> dict[int, Traffic]:
 
 def about(grid: Topology, wish: Wish, memory: str) -> str:
     """Grid, ghost cells and arrays, and the kind of memory that the arrays are in."""
-    n_arrays = len(wish.arrays)
     cells = " x ".join(map(str, wish.own))
-    arrays = f"{n_arrays} array" if n_arrays == 1 else f"{n_arrays} arrays"
+    arrays = counted(len(wish.arrays), "array")
     widths = {layout.widths: None for layout in wish.layouts}  # each one once, in the order of the arrays
     ghosts = " and ".join(map(str, widths))
     return f"{grid.summary}, {cells} cells a rank, {arrays} in {memory}, ghost cells (low, high) {ghosts}"
@@ -51,10 +51,10 @@ def memory_of(views: Iterable[ArrayView]) -> str:
 
 def summary(traffic: Mapping[int, Traffic], ways: Mapping[int, str]) -> str:
     """All messages of this rank in one line, with the number of neighbours that each way is for."""
-    n_ranks = f"{len(traffic)} neighbour" if len(traffic) == 1 else f"{len(traffic)} neighbours"
+    neighbours = counted(len(traffic), "neighbour")
     sent, received = (sum(each) for each in zip(*traffic.values(), strict=True)) if traffic else (0, 0)
     each = "; ".join(f"{n} x {way}" for way, n in Counter(ways.values()).items())
-    return f"{n_ranks}, {sent:,} bytes sent, {received:,} received{each and f' ({each})'}"
+    return f"{neighbours}, {counted(sent, 'byte')} sent, {received:,} received{each and f' ({each})'}"
 
 
 def table(title: object, traffic: Mapping[int, Traffic], ways: Mapping[int, str]) -> str:

@@ -167,7 +167,8 @@ class ProcessGrid:
         dims = " x ".join(map(str, self.dims))
         periodic = [str(dimension) for dimension, flag in enumerate(self.periods) if flag]
         along = f", periodic along {', '.join(periodic)}" if periodic else ""
-        return f"grid of {dims} ranks{along}" if self.places is None else f"mask of {dims} places{along}"
+        ranks = "rank" if self.dims == (1,) else "ranks"
+        return f"grid of {dims} {ranks}{along}" if self.places is None else f"mask of {dims} places{along}"
 
     @property
     def mask_name(self) -> str:
@@ -189,7 +190,8 @@ class ProcessGrid:
         """
         rank = integer("rank", rank)
         if not 0 <= rank < self.size:
-            raise ValueError(f"rank is {rank}; the {self.summary} has ranks 0 to {self.size - 1}")
+            ranks = f"ranks 0 to {self.size - 1}" if self.size > 1 else "rank 0 only"
+            raise ValueError(f"rank is {rank}; the {self.summary} has {ranks}")
         place = rank if self.places is None else self.places[rank]
         found = []
         for n in reversed(self.dims):

@@ -120,7 +120,7 @@ class Arguments:
             As `check_reach` says.
         """
         if len(arrays) != len(self.fields):
-            raise ValueError(f"the exchange is of {len(self.fields)} arrays; {len(arrays)} are given")
+            raise ValueError(f"the exchange has {counted(len(self.fields), 'array')}, not {len(arrays)}")
         fields = [
             new if isinstance(new, Field) else replace(old, array=new)
             for old, new in zip(self.fields, arrays, strict=True)

@@ -17,7 +17,7 @@ from tempi.measure import ranks
 from tempi.measure.collecting import Limit, measured_profile
 from tempi.measure.doubts import is_rough
 from tempi.measure.plots import draw
-from tempi.measure.rank import Job, preloaded_meter, records
+from tempi.measure.rank import ONE_RANK, Job, preloaded_meter, records
 from tempi.measure.ranks import check_start
 from tempi.measure.tables import print_profile
 from tempi.measure.tune import tuned_here, tuned_profile
@@ -67,7 +67,7 @@ def measure_here(
     from mpi4py import MPI
 
     if MPI.COMM_WORLD.size < 2:
-        raise RuntimeError("this job has one rank, which has no peer: start two ranks")
+        raise RuntimeError(ONE_RANK)
     found = records(Job(MPI.COMM_WORLD.Dup(), preloaded_meter(), quick, limit.seconds, device_messages))
     if MPI.COMM_WORLD.rank == 0:
         return measured_profile(found, limit, target, console)

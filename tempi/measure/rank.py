@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from tempi._native import Library
 
+ONE_RANK = "this job has one rank, which has no peer: start two ranks"
 NAP_SECONDS = 0.001
 SECONDS_OF_AN_END = 0.02
 
@@ -273,6 +274,8 @@ def main(quick: bool, seconds: float, device_messages: bool) -> None:
         use_gpu(local_rank())
     from mpi4py import MPI
 
+    if MPI.COMM_WORLD.size < 2:
+        raise click.ClickException(ONE_RANK)
     for record in records(Job(MPI.COMM_WORLD.Dup(), preloaded_meter(), quick, seconds, device_messages)):
         write(record)
 

@@ -172,6 +172,7 @@ def test_an_open_dimension_of_one_rank_may_be_narrower_than_its_ghost_cells():
             "has shape (8,), so 1 axis, but the grid has 2",
         ),
         (lambda: Decomposition((8,), (2,)).block(2), "rank is 2; the grid of 2 ranks has ranks 0 to 1"),
+        (lambda: Decomposition((8,), (1,)).block(1), "rank is 1; the grid of 1 rank has rank 0 only"),
         (lambda: Decomposition((8,), (2,)).scatter(np.zeros(9), 0), "the global array has shape (9,)"),
         (lambda: Decomposition((8,), (2,)).gather([np.zeros(6)]), "local_arrays has 1 array; dims (2,) have 2"),
         (lambda: Decomposition((8,), (2,)).gather([np.zeros(6), np.zeros(5)]), "the array of rank 1 has shape (5,)"),

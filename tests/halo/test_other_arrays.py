@@ -47,7 +47,7 @@ def test_the_boundary_function_is_called_with_the_other_array(ranks):
 @pytest.mark.parametrize(
     ("make", "kind", "words"),
     [
-        (worker.fewer_arrays, "ValueError", "the exchange is of 2 arrays; 1 are given"),
+        (worker.fewer_arrays, "ValueError", "the exchange has 2 arrays, not 1"),
         (
             worker.another_dtype,
             "ValueError",

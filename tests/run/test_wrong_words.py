@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from support.programs import mpiexec
+
 SIMULATE = ("simulate", "halo", "--network", "summit", "--nodes", "1", "--size", "32")
 
 
@@ -89,6 +91,13 @@ def test_a_measurement_between_nodes_needs_two(tempi):
     done = tempi("measure", "--hosts", "a")
     assert done.code == 1, done.text
     assert "--hosts names two nodes, A,B; not 'a'" in done.err
+
+
+def test_a_measurement_of_one_rank_is_refused(tempi):
+    """Its profile would have no times of messages, and would replace the profile of this machine."""
+    done = tempi("measure", "--quick", "--ranks-command", f"{mpiexec()} -n 1", TEMPI_CACHE_DIR="cache")
+    assert done.code == 1, done.text
+    assert "this job has one rank, which has no peer: start two ranks" in done.err
 
 
 def test_in_a_job_the_ranks_are_not_started_otherwise(tempi):

@@ -40,6 +40,17 @@ def test_json_to_standard_output_is_alone_there(reduce):
         assert row["speedup"] == pytest.approx(row["library_us"] / row["tempi_us"])
 
 
+def test_the_legend_says_why_the_library_reduces_on_large_nodes(reduce):
+    done = reduce("--nodes", "1", "--bytes", "8", "--ranks-per-node", "65")
+    assert done.code == 0, done.text
+    assert "one rank on each node, or more than 64), or both" in done.out
+
+
+def test_the_help_has_the_default_profile_of_reductions(reduce):
+    text = " ".join(reduce("--help").out.split())
+    assert "Default: the profile of the network. --ranks-per-node" in text
+
+
 def test_a_table_and_files(reduce, tmp_path):
     done = reduce("--nodes", "1..4", "--bytes", "4194304..16777216", "--csv", "a.csv", "--plot", "a.svg")
     assert done.code == 0, done.text

@@ -178,6 +178,12 @@ def test_errors_are_one_line(simulate, words, code, told):
     assert len([line for line in done.err.splitlines() if line.startswith("Error: ")]) == 1
 
 
+def test_a_seed_without_noise_is_told(simulate):
+    words = ("halo", "--network", "summit", "--nodes", "1", *SMALL, "--seed", "3")
+    assert "--seed has no effect without --noise." in simulate(*words).text
+    assert "--seed has no effect" not in simulate(*words, "--noise", "0.1").text
+
+
 def test_files_are_checked_before_the_simulation(simulate):
     done = simulate("halo", "--size", "2", "--csv", "none/a.csv")  # the size is an error of the simulation
     assert "none/a.csv cannot be written" in done.err
