@@ -32,6 +32,7 @@ DEFAULT_SECONDS = 120.0  # all together
 GRACE_SECONDS = 20.0  # for exchanges after a slow start, one that has begun, and the end of a job
 LEAST_PART, LEAST_SECONDS = 0.25, 10.0  # of a run's time for exchanges
 MOST_FAILED_STARTS = 2  # strategies: more of them most likely fail for the same reason
+MOST_RANKS = 1 << 20
 MOST_COLUMNS = 100  # of a table, also in a wider terminal
 
 
@@ -176,7 +177,7 @@ def facts() -> dict[str, object]:
 @click.option(
     "-n",
     "n",
-    type=Integer(1),
+    type=Integer(1, MOST_RANKS),
     help="Number of ranks on all nodes together. Default: on each node, as many as the local node has GPUs, "
     "but at least 2.",
 )

@@ -138,7 +138,7 @@ def collect(comm: MPI.Intracomm, array: object, grid: Decomposition, out: object
 def told_of(grid: Decomposition) -> dict[str, object]:
     """What must be the same on all ranks, by its name in errors: all that the blocks depend on."""
     return {
-        "shape": tuple(grid.shape),
+        "shape": tuple(map(int, grid.shape)),
         "dims": grid.grid.dims,
         "mask": grid.grid.mask_name,
         "global_shape": grid.global_shape,

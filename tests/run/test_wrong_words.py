@@ -78,6 +78,7 @@ def test_starts_that_contradict_each_other_are_refused(tempi, command, words, wh
     ("words", "why"),
     [
         (["check", "--ranks-command", "true", "-n", "2"], "leave -n out"),
+        (["check", "-n", str(10**20)], f"{10**20} is not in the range 1<=x<=1048576"),
         (["measure", "--from", "a.json", "--hosts", "a,b"], "--from measures nothing"),
         (["measure", "--from", "a.json", "--quick"], "--from measures nothing"),
         (["measure", "--output", "-"], "--output is a folder; --json prints the profile on standard output"),
