@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from rich.console import Console
 
 from tempi._words import counted
 from tempi.simulate.arguments import COUNT, Triple, of_cluster, of_messages, of_nodes
+from tempi.simulate.doubts import doubts_of
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.halo import Cells
 from tempi.simulate.network_table import print_networks
@@ -20,7 +20,7 @@ from tempi.simulate.reduce_command import reduce_command
 from tempi.simulate.report import Row, legend_of, row_of, table_of
 from tempi.simulate.results import Report, console_of, run, tracked
 from tempi.simulate.scenario import WAYS, Problem, Scenario
-from tempi.simulate.timelines import Recorded, read_timelines
+from tempi.simulate.timelines import read_timelines
 
 REPORT = Report(table_of, legend_of, draw)
 
@@ -153,7 +153,7 @@ def trace_command(timelines: tuple[Path, ...], placement: str, **cluster: Any) -
         raise click.ClickException(str(error)) from error
 
     def simulate(scenario: Scenario, compare: bool, console: Console) -> list[Row]:
-        for said in _doubts(found):
+        for said in doubts_of(found):
             console.print(f"[yellow]{said}[/yellow]", highlight=False, soft_wrap=True)
         outcome = scenario.of_rounds(found.rounds, found.n_ranks, True)
         alone = scenario.of_rounds(found.rounds, found.n_ranks, False) if compare else None
@@ -174,37 +174,3 @@ def networks_command() -> None:
     The command prints what each number of a network is, its value, and where the value comes from.
     """
     print_networks(console_of())
-
-
-def _doubts(found: Recorded) -> Iterator[str]:
-    """The limits of a simulation of these timelines, each as a sentence."""
-    if found.n_left_out:
-        left_out = counted(found.n_left_out, "message")
-        yield (
-            f"Not simulated: {left_out} of host memory. --memory host simulates all messages, as "
-            "messages of host memory"
-        )
-    if found.without_timeline:
-        first = found.without_timeline[0]
-        yield (
-            f"Not simulated: the messages that {counted(len(found.without_timeline), 'rank')} "
-            f"(rank {first}{', ...' if len(found.without_timeline) > 1 else ''}) sent. Their timelines are "
-            "missing: name all timelines of the job"
-        )
-    if found.n_without_send:
-        receives = counted(found.n_without_send, "recorded receive")
-        yield (
-            f"Not simulated: the messages of {receives} whose sends are not in the timelines. TEMPI does not "
-            "record all sends that the MPI library carries out, such as sends of contiguous memory"
-        )
-    if found.n_without_receive:
-        sends = counted(found.n_without_receive, "recorded send")
-        yield (
-            f"Without a receive in the timelines: {sends}. The simulated receiver has the datatype of the "
-            "sender"
-        )
-    if not found.has_waits:
-        yield (
-            "The timelines have no waits. All messages of a rank start at the same time in this simulation, "
-            "also those of blocking calls that the MPI library carried out"
-        )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,16 +23,14 @@ import numpy as np
 from tempi._words import counted
 from tempi.simulate.errors import SimulationError
 from tempi.simulate.messages import Messages
+from tempi.simulate.partners import RECEIVE, Event, Pairs, sources, without_partner
 
-SEND, RECEIVE, START = "send", "receive", "start send"
+SEND, START = "send", "start send"
 MESSAGES = frozenset({SEND, RECEIVE})
 WAITS = frozenset({"library wait", "wait for batch"})
 COLUMNS = ("bytes", "blocks", "touched", "pages", "indexed")
 MOST_RANKS = 1 << 20
 Row = tuple[int, ...]  # source, target, and the columns
-Event = Mapping[str, Any]
-Pairs = Counter[tuple[int, int]]  # messages by source and target
-FROM_ANY = -1  # source of a receive from MPI_ANY_SOURCE
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,9 @@ class Recorded:
         The ranks whose timelines are missing. Their sends are not known.
     has_waits : bool
         False: no rank waits between its messages, or the MPI library alone carries out all waits.
+    n_of_library : int
+        Recorded sends that the MPI library carried out. Most later ones of the same datatype are not in the
+        timelines.
     n_without_receive, n_without_send : int
         Recorded sends without a recorded receive, which are simulated; and the opposite, which are not. Ranks
         whose timelines are missing do not count.
@@ -62,6 +63,7 @@ class Recorded:
     n_left_out: int = 0
     without_timeline: Sequence[int] = ()
     has_waits: bool = True
+    n_of_library: int = 0
     n_without_receive: int = 0
     n_without_send: int = 0
 
@@ -81,7 +83,7 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
         With one line, if a file is no timeline, or there are no messages in them.
     """
     rows: dict[str, dict[int, list[Row]]] = {"gpu": defaultdict(list), "host": defaultdict(list)}
-    ranks, n_started, n_waits = set[int](), 0, 0
+    ranks, n_started, n_waits, n_of_library = set[int](), 0, 0, 0
     sends, receives = Pairs(), Pairs()
     for path in paths:
         for rank, events in _timelines(path).items():
@@ -97,7 +99,8 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
                 where = memory or ("host" if event.get("memory") == "host" else "gpu")
                 rows[where][number].append(_row(path, rank, event))
                 sends[rank, int(event["peer"])] += 1
-            receives.update((source, rank) for source in _sources(path, events))
+                n_of_library += event.get("strategy") == "library"
+            receives.update((source, rank) for source in sources(path, events))
     if not any(rows.values()):
         raise SimulationError(_why_none(n_started))
     chosen = "gpu" if rows["gpu"] else "host"
@@ -110,19 +113,8 @@ def read_timelines(paths: Sequence[Path], memory: str | None = None) -> Recorded
     n_left_out = sum(len(of_round) for others in rows.values() for of_round in others.values())
     rounds = [_messages(found[number]) for number in sorted(found)]
     missing = [rank for rank in range(n_ranks) if rank not in ranks]
-    partners = _without_partner(sends, receives, ranks)
-    return Recorded(rounds, n_ranks, chosen, n_left_out, missing, n_waits > 0, *partners)
-
-
-def _without_partner(sends: Pairs, receives: Pairs, ranks: Collection[int]) -> tuple[int, int]:
-    """The sends without a receive, and the receives without a send, among ranks with timelines."""
-    from_any = {target: n for (source, target), n in receives.items() if source == FROM_ANY}
-    sends_left = Counter[int]()
-    for (_, target), n in (sends - receives).items():
-        sends_left[target] += n
-    no_receive = sum(max(0, n - from_any.get(rank, 0)) for rank, n in sends_left.items() if rank in ranks)
-    no_send = sum(n for (source, _), n in (receives - sends).items() if source in ranks)
-    return no_receive, no_send
+    partners = without_partner(sends, receives, ranks)
+    return Recorded(rounds, n_ranks, chosen, n_left_out, missing, n_waits > 0, n_of_library, *partners)
 
 
 def _why_none(n_started: int) -> str:
@@ -182,15 +174,6 @@ def _numbered(events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mappin
         has_messages, waited = True, False
         if name == SEND and "peer" in event.get("args", {}):
             yield number, event["args"]
-
-
-def _sources(path: Path, events: Sequence[Event]) -> list[int]:
-    """The source of each receive."""
-    found = [event.get("args", {}) for event in events if event.get("name") == RECEIVE]
-    try:
-        return [int(arguments.get("peer", FROM_ANY)) for arguments in found]
-    except (ValueError, TypeError) as error:
-        raise SimulationError(f"{path} is damaged: the peer of a receive is not a number") from error
 
 
 def _row(path: Path, rank: int, arguments: Mapping[str, Any]) -> Row:

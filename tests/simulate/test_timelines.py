@@ -145,6 +145,15 @@ def test_messages_without_a_partner_are_counted(tmp_path):
     assert "Without a receive in the timelines: 1 recorded send. The simulated receiver has the datatype" in told
 
 
+def test_sends_of_the_library_are_told_as_later_ones_are_not_recorded(tmp_path):
+    path = timeline(tmp_path / "0.json", 0, ["send", "send"])
+    path.write_text(path.read_text().replace('"peer": 1', '"strategy": "library", "peer": 1', 1))
+    assert read_timelines([path]).n_of_library == 1
+    words = ["-m", "tempi", "simulate", "trace", str(path), "--network", "summit"]
+    told = run([sys.executable, *words], shim.clean_environment()).text
+    assert "The MPI library carried out 1 recorded send. Most later messages with the same datatype are not in" in told
+
+
 def test_a_receive_from_any_source_is_the_partner_of_a_send(tmp_path):
     paths = [timeline(tmp_path / f"{rank}.json", rank, [name]) for rank, name in enumerate(("send", "receive"))]
     paths[1].write_text(paths[1].read_text().replace('"peer": 0, ', ""))
