@@ -20,7 +20,8 @@ from tempi._words import counted, did_you_mean
 from tempi.check.report import Run, write_report
 from tempi.check.screen import Screen
 from tempi.cuda.gpus import gpus
-from tempi.measure.ranks import check_start, words_of
+from tempi.measure.contradictions import check_start
+from tempi.measure.ranks import words_of
 from tempi.run.environment import is_inside_job
 from tempi.run.interrupts import Interruptible
 from tempi.run.launchers import Launch, find_mpirun, kind_of

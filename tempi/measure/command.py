@@ -15,10 +15,10 @@ from tempi.cuda.gpus import gpus, use_gpu
 from tempi.figures import check_drawable
 from tempi.measure import ranks
 from tempi.measure.collecting import Limit, measured_profile
+from tempi.measure.contradictions import check_start, check_used
 from tempi.measure.doubts import is_rough
 from tempi.measure.plots import draw
 from tempi.measure.rank import ONE_RANK, Job, preloaded_meter, records
-from tempi.measure.ranks import check_start
 from tempi.measure.tables import print_profile
 from tempi.measure.tune import tuned_here, tuned_profile
 from tempi.model.fitting import import_nnls
@@ -149,20 +149,6 @@ def finish(
         console.print(f"plot: {plot}", highlight=False, soft_wrap=True)
 
 
-def _check_used(
-    hosts: str | None, mpirun: str | None, ranks_command: str | None, source: Path | None, is_other: bool
-) -> None:
-    """UsageError if an option of a measurement has no effect."""
-    has_start = not (hosts is None and mpirun is None and ranks_command is None)
-    if source is not None and (has_start or is_other):
-        raise click.UsageError("--from measures nothing: leave the options of the measurement out")
-    if has_start and is_inside_job():
-        raise click.UsageError(
-            "this process is a rank of a job, which the measurement uses: leave --hosts, --mpirun and "
-            "--ranks-command out"
-        )
-
-
 def _read(source: Path) -> Profile:
     """The profile of --from."""
     if source.suffix == ".fit":
@@ -185,7 +171,12 @@ def _read(source: Path) -> Profile:
     help="Only find the fastest launch parameters of the kernels.",
 )
 @click.option("--quick", is_flag=True, help="Measure fewer sizes: half a minute instead of 3 minutes.")
-@click.option("--seconds", type=Number(0.1, MOST_SECONDS), help="Time limit of the measurement, in seconds.")
+@click.option(
+    "--seconds",
+    type=Number(0.1, MOST_SECONDS),
+    help="Time limit of the measurement, in seconds: at least 30, with --quick at least 10. With --tune or "
+    "--keep-anyway, the limit may be shorter.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as JSON instead of tables.")
 @click.option("--keep-anyway", is_flag=True, help="Keep the profile even if its times are not reliable.")
 @click.option(
@@ -249,7 +240,7 @@ def main(
     check_start(hosts, mpirun, ranks_command)
     if output == STANDARD_OUTPUT:
         raise click.UsageError("--output is a folder; --json prints the profile on standard output")
-    _check_used(hosts, mpirun, ranks_command, source, tune or device_messages or quick or seconds is not None)
+    check_used(hosts, mpirun, ranks_command, source, tune or device_messages or quick or seconds is not None)
     is_here = not (hosts or ranks_command or source)
     if device_messages and is_here and not (gpus() or is_fake_device()):
         raise click.UsageError("--device-messages: this machine has no GPU, or CUDA does not find it")

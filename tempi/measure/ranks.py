@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 
-import click
-
 from tempi.cuda.gpus import gpus
 from tempi.run.launchers import Launch, find_mpirun, kind_of
 from tempi.run.with_shim import with_shim
@@ -29,21 +27,6 @@ def launcher(mpirun: str, hosts: str | None, ranks: int) -> list[str]:
         slots = ",".join(f"{name}:1" for name in names)  # which PRRTE disregards where it may oversubscribe
         return [mpirun, "--host", slots, "--map-by", "node", "-n", "2"]
     return [mpirun, "-hosts", hosts, "-ppn", "1", "-n", "2"]
-
-
-def check_start(
-    hosts: str | None, mpirun: str | None, ranks_command: str | None, n: int | None = None
-) -> None:
-    """UsageError if the command of the ranks is empty, or makes other options have no effect."""
-    if ranks_command is None:
-        return
-    if not ranks_command.strip():
-        raise click.UsageError("--ranks-command is empty: give the command that starts the ranks")
-    given = [
-        name for name, value in (("--hosts", hosts), ("--mpirun", mpirun), ("-n", n)) if value is not None
-    ]
-    if given:
-        raise click.UsageError(f"--ranks-command is the whole start of the ranks: leave {given[0]} out")
 
 
 def words_of(ranks_command: str) -> list[str]:
