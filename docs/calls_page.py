@@ -50,8 +50,8 @@ is no window. |
 
 `MPI_Win_allocate` allocates GPU memory if the info object has the key `tempi_memory` with the value `device`.
 TEMPI handles this window, even if the MPI library is CUDA-aware. Therefore, the
-[conditions](c.md#windows-in-gpu-memory) always apply. If a condition is not met, the call returns the same errors
-as `MPI_Win_create` (table above), also with a CUDA-aware library.
+[conditions](c.md#windows-in-gpu-memory) always apply. If a condition is not met, the call returns the same
+errors as `MPI_Win_create` (table above), also with a CUDA-aware library.
 
 This page is made from `src/base/*.def` by `make docs`.
 """

@@ -10,9 +10,10 @@ BEGIN = """# Options
 
 Options are environment variables. TEMPI reads them once, when it is loaded. `tempi info` shows their values.
 
-A flag is 0 or 1; `off`, `false` and `no` mean 0, and `on`, `true` and `yes` mean 1. A value of the
-type "number" is an integer of at least 0. A value of the type "integer" may also be negative. "–" means that the option is not set by default. The
-[glossary](glossary.md) explains words such as *direct*, *profile* and *import*.
+A flag is 0 or 1; `off`, `false` and `no` mean 0, and `on`, `true` and `yes` mean 1. A value of the type
+"number" is an integer of at least 0. A value of the type "integer" may also be negative. "–" means that the
+option is not set by default. The [glossary](glossary.md) explains words such as *direct*, *profile* and
+*import*.
 
 """
 TABLE = """| variable | type | default | meaning |

@@ -152,12 +152,13 @@ TEMPI intercepts a call that frees memory if the following conditions are met. O
 notice the freed memory, and TEMPI closes the imports after that.
 
 - `libtempi.so` is preloaded.
-- The program frees the memory by a function of the CUDA runtime, such as `cudaFree`. The runtime may be linked
-  statically (nvcc, CuPy). Python packages that load the driver by themselves (Numba) meet this condition, too.
-  If the program is linked to the driver (`libcuda.so`) and calls `cuMemFree`, TEMPI does not intercept the call.
-- The thread that frees the memory is allowed to call MPI. With `MPI_THREAD_MULTIPLE`, this is any thread. With
-  `MPI_THREAD_SINGLE` and `MPI_THREAD_FUNNELED`, it is the main thread. With `MPI_THREAD_SERIALIZED`, TEMPI
-  intercepts no call.
+- The program frees the memory by a function of the CUDA runtime, such as `cudaFree`. The runtime may be
+  linked statically (nvcc, CuPy). Python packages that load the driver by themselves (Numba) meet this
+  condition, too. If the program is linked to the driver (`libcuda.so`) and calls `cuMemFree`, TEMPI does not
+  intercept the call.
+- The thread that frees the memory is allowed to call MPI. With `MPI_THREAD_MULTIPLE`, this is any thread.
+  With `MPI_THREAD_SINGLE` and `MPI_THREAD_FUNNELED`, it is the main thread. With `MPI_THREAD_SERIALIZED`,
+  TEMPI intercepts no call.
 
 | number | value |
 |---|---|

@@ -58,7 +58,7 @@ def ratio_series(rows: Sequence[Row], direction: str) -> Series:
 
 
 PACK_SIDES = {
-    "limit_us": ("best specialised code", COLOURS["limit"]),
+    "limit_us": ("specialised kernel", COLOURS["limit"]),
     "tempi_us": ("TEMPI", COLOURS["tempi"]),
     "library_us": ("MPI library alone", COLOURS["library, second way"]),
     "peer_us": ("CUDA-aware Open MPI alone", COLOURS["library"]),
@@ -83,7 +83,7 @@ def draw_packs(rows: Sequence[Row], path: Path, machine: str, source: str) -> No
         for label, points in sorted(ratio_series(rows, direction).items()):
             top.plot(*zip(*sorted(points), strict=True), marker="o", markersize=4, linewidth=1, label=label)
         top.axhline(1, color=COLOURS["limit"], linewidth=0.8)
-        top.set(ylabel="time / time of the best specialised code", title=f"MPI_{direction.title()}: {LOWER}")
+        top.set(ylabel="time / time of the specialised kernel", title=f"MPI_{direction.title()}: {LOWER}")
         found = throughput_series(rows, direction)
         for (name, points), marker in zip(found.items(), "_ox^", strict=False):
             label, colour = PACK_SIDES[name]

@@ -1,5 +1,6 @@
 """A checkpoint of GPU memory (MPI_File_write_at, MPI_File_read_at), compared with pinned host memory.
 
+\b
     python -m bench.files
     python -m bench.files --row-bytes 4096     # rows with gaps
     python -m bench.files --memory host --bytes 67108864    # a trial without a GPU
@@ -29,7 +30,10 @@ NAMES = ("call", "median_us", "pinned_us", "ratio", "right")
 @click.option("--memory", type=click.Choice(["device", "managed", "host"]), default="device")
 @click.option("--bytes", "n_bytes", default=8 << 30, show_default=True)
 @click.option(
-    "--row-bytes", default=0, show_default=True, help="of rows with gaps of their size; 0: without gaps"
+    "--row-bytes",
+    default=0,
+    show_default=True,
+    help="size of a row; after each row is a gap of the same size. 0: no gaps",
 )
 @click.option("--file", default="/dev/shm/tempi-bench-files", show_default=True)
 @click.option("--repeats", default=5, show_default=True)

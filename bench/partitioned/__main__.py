@@ -1,11 +1,13 @@
 """A message in partitions (MPI_Psend_init, MPI_Pready, MPI_Parrived) between two GPUs, beside one message.
 
+\b
     python -m bench.partitioned
     python -m bench.partitioned --received 16 --block-bytes 4096   # uneven; rows with gaps
     python -m bench.partitioned --memory host                      # a trial without a GPU
 
-Each time is from the sender's call to the receiver's: of the whole message, and of the first partition, after
-whose MPI_Pready the sender makes no MPI call. All bytes are checked.
+Each time begins with the first MPI_Pready of the sender (one message: with MPI_Start). The time of the whole
+message ends when MPI_Wait of the receiver returns. The time of the first partition ends when MPI_Parrived of
+the receiver is true; in the meantime, the sender computes and makes no MPI call. All bytes are checked.
 
 In host memory, Open MPI 5.0 itself moves rows with gaps wrongly, and may hang.
 """
@@ -29,9 +31,9 @@ NAMES = ("way", "median_us", "min_us", "p90_us", "right")
 
 @click.command(help=__doc__)
 @click.option("--memory", type=click.Choice(["device", "managed", "pinned", "host"]), default="device")
-@click.option("--partitions", default=64, show_default=True, help="of the sender")
+@click.option("--partitions", default=64, show_default=True, help="number of partitions of the sender")
 @click.option("--received", default=None, type=int, help="partitions of the receiver  [as many]")
-@click.option("--partition-bytes", default=1 << 20, show_default=True, help="of the sender's")
+@click.option("--partition-bytes", default=1 << 20, show_default=True, help="of a partition of the sender")
 @click.option("--block-bytes", default=0, show_default=True, help="of rows with gaps; 0: without gaps")
 @click.option("--repeats", default=200, show_default=True)
 @click.option("--mpirun", default=None, help="the launcher  [in the folder of this Python, else in PATH]")

@@ -64,7 +64,7 @@ def memory_at_hand(memory: str) -> bool:
     "bar_list",
     default="1,2,3,4",
     show_default=True,
-    help="measure only what these targets need. 1: strided messages, with a CUDA-aware library. "
+    help="measure and check only these bars. 1: strided messages, with a CUDA-aware library. "
     "2: large messages, with another library. 3: 26 small messages. 4: host memory",
 )
 @click.option(
@@ -114,9 +114,7 @@ def memory_at_hand(memory: str) -> bool:
 @click.option(
     "--timeout", "timeout_s", default=60.0, show_default=True, help="time limit of one launch, in seconds"
 )
-@click.option(
-    "--rounds", default=2, show_default=True, help="how often the calls in host memory run (4 of --bars)"
-)
+@click.option("--rounds", default=2, show_default=True, help="how often the calls in host memory (bar 4) run")
 @click.option(
     "--max-span-gib", type=float, help="leave out cases with larger buffers (default: device 17, host 0.25)"
 )

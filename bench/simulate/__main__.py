@@ -110,7 +110,7 @@ def hosts_command(
 @main.command("size")
 @click.option("--nodes", type=click.Choice([str(n) for n in size.BARS]), multiple=True, default=["512"])
 def size_command(nodes: tuple[str, ...]) -> None:
-    """Measure the run time and peak memory of a simulation; for the memory, give one number of nodes."""
+    """Measure run time and memory of a simulation. With several --nodes, the memory is the peak so far."""
     found = [size.measure(int(n)) for n in nodes]
     for row in found:
         CONSOLE.print(row)

@@ -52,7 +52,7 @@ CudaAwareness find_cuda_awareness() {
     return {true, "Open MPI sends through UCX, which has loaded its CUDA module"};
   const bool is_asked = real_symbol("MPIX_Query_cuda_support") != nullptr;
   std::string reason = is_asked ? "MPIX_Query_cuda_support says no" : "the library does not say";
-  if (!is_initialized()) reason += "; whether UCX moves GPU memory for it shows after MPI_Init";
+  if (!is_initialized()) reason += "; if Open MPI sends through UCX with CUDA support, TEMPI detects it after MPI_Init";
   return {false, std::move(reason)};
 }
 

@@ -92,17 +92,25 @@ void check_same(const Elements& one, const Elements& other) {
     throw Error(ErrorKind::type, "an accumulate call has as many elements at the origin as at the target");
 }
 
+// By a kernel, if possible, which runs until a call completes the accesses of the window.
+void transfer(const Elements& from, const Elements& to, const Access& of) {
+  check_room(from.bytes(), to.bytes());
+  if (from.bytes() == 0) return;
+  std::optional<KernelMove> move = kernel_move(from, to, of.device());
+  if (!move) return move_packed(from, to, of.device());
+  move->mapping = of.part.mapping;
+  of.window.moves.add(std::move(*move));
+}
+
 std::int64_t put(const Access& of) {
   const Elements from = buffer_at(of.origin.in, of), to = target_of(of);
-  check_room(from.bytes(), to.bytes());
-  move(from, to, of.device());
+  transfer(from, to, of);
   return from.bytes();
 }
 
 std::int64_t get(const Access& of) {
   const Elements from = target_of(of), to = buffer_at(of.origin.in, of);
-  check_room(from.bytes(), to.bytes());
-  move(from, to, of.device());
+  transfer(from, to, of);
   return from.bytes();
 }
 
@@ -213,7 +221,10 @@ std::optional<int> access_window(const Call& call, Window& window, const Ends& o
     const std::int64_t bytes = access_part(call, {window, *part, origin, target, operation});
     count_call(call.function, Outcome::windowed, static_cast<std::uint64_t>(bytes));
   }
-  if (call.request != nullptr) store_complete(call.request);
+  if (call.request != nullptr) {
+    if (const std::optional<Error> failure = window.moves.finish()) throw Error(*failure);
+    store_complete(call.request);
+  }
   return MPI_SUCCESS;
 }
 

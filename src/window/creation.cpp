@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "base/log.hpp"
 #include "collective/blocks.hpp"
 #include "collective/group.hpp"
 #include "collective/window.hpp"
@@ -208,6 +209,9 @@ int free(void* win, FunctionRef<int()> library) noexcept {
   HostMemory kept = forget_refused(freed);
   const auto leave = [&] {
     if (!window) return library();
+    // Accesses that the program should have completed: MPI_Win_free cannot return their error.
+    if (const std::optional<Error> failure = window->moves.finish())
+      warn_once("window", std::string("an access to a window has failed: ") + failure->what());
     window->finish_earlier_work();
     window->barrier();  // the others access this part no more
     return library();

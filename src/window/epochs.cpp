@@ -1,6 +1,7 @@
 #include "window/epochs.hpp"
 
 #include <atomic>
+#include <optional>
 #include <string>
 
 #include "base/error.hpp"
@@ -29,6 +30,17 @@ int run(Handle win, const Fn& fn, LibraryCall otherwise) noexcept {
   } catch (...) {
     return collective::tell(caught_error(), Owner::window, win);
   }
+}
+
+// The same behind the moves of the window. The failure of a move is told after fn(), because other members may wait for
+// fn().
+template <class Fn>
+int run_after_moves(Handle win, const Fn& fn, LibraryCall otherwise) noexcept {
+  const WindowPtr window = find(win);
+  if (!window) return otherwise();
+  const std::optional<Error> failure = window->moves.finish();
+  const int code = run(win, fn, otherwise);
+  return code == MPI_SUCCESS && failure ? collective::tell(*failure, Owner::window, win) : code;
 }
 
 // Behind pending sends, for which the other members may wait.
@@ -74,7 +86,7 @@ int fence(int assertion, Handle win, LibraryCall library) noexcept {
     if (code == MPI_SUCCESS) window.is_fenced = (assertion & MPI_MODE_NOSUCCEED) == 0;
     return code;
   };
-  const int code = collective::complete(win, kAllTargets, [&] { return run(win, all, library); });
+  const int code = collective::complete(win, kAllTargets, [&] { return run_after_moves(win, all, library); });
   // collective::complete() has unpacked what this process has read of host parts, perhaps into its own part.
   const auto after_unpacking = [&](Window& window) {
     if (window.has_host_part()) window.barrier();
@@ -114,7 +126,7 @@ int complete(Handle win, LibraryCall library) noexcept {
     for (int i = 0; i < window.size(); ++i) window.member(i).is_started = false;
     return library();
   };
-  return collective::complete(win, kAllTargets, [&] { return run(win, end_access, library); });
+  return collective::complete(win, kAllTargets, [&] { return run_after_moves(win, end_access, library); });
 }
 
 int lock(int lock_type, int rank, Handle win, LibraryCall library) noexcept {
@@ -148,7 +160,7 @@ int unlock(int rank, Handle win, LibraryCall library) noexcept {
     if (window.has_lock_words(rank)) window::unlock(window, rank);
     return int{MPI_SUCCESS};
   };
-  return collective::complete(win, rank, [&] { return run(win, release, library); });
+  return collective::complete(win, rank, [&] { return run_after_moves(win, release, library); });
 }
 
 int lock_all(Handle win, LibraryCall library) noexcept {
@@ -175,7 +187,7 @@ int unlock_all(Handle win, LibraryCall library) noexcept {
     unlock_all_shared(window);
     return code;
   };
-  return collective::complete(win, kAllTargets, [&] { return run(win, release, library); });
+  return collective::complete(win, kAllTargets, [&] { return run_after_moves(win, release, library); });
 }
 
 int flush(int rank, Handle win, LibraryCall library) noexcept {
@@ -185,12 +197,12 @@ int flush(int rank, Handle win, LibraryCall library) noexcept {
     if (!is_nobody) check_locked(window, rank);
     return int{MPI_SUCCESS};
   };
-  return collective::complete(win, rank, [&] { return run(win, pass, library); });
+  return collective::complete(win, rank, [&] { return run_after_moves(win, pass, library); });
 }
 
 int flush_all(Handle win, LibraryCall library) noexcept {
   const auto pass = [&](Window& window) { return has_library_epoch(window) ? library() : int{MPI_SUCCESS}; };
-  return collective::complete(win, kAllTargets, [&] { return run(win, pass, library); });
+  return collective::complete(win, kAllTargets, [&] { return run_after_moves(win, pass, library); });
 }
 
 int sync(Handle win, LibraryCall library) noexcept {

@@ -1,9 +1,10 @@
 // Calls that begin, end or complete epochs of a window over GPU memory (MPI-4.1, 12.5). `library` is the library's
 // function, with the program's arguments. For other windows only the library's function is called.
 //
-// Accesses to GPU parts are complete when their call returns, and do not wait for the epoch of the target. Therefore,
-// the calls that begin an epoch wait for it: MPI_Win_fence waits for all members, MPI_Win_start for the posts of the
-// group, MPI_Win_lock for the lock. (MPI allows a library to wait at the first access instead.)
+// Accesses to GPU parts do not wait for the epoch of the target. Therefore, the calls that begin an epoch wait for it:
+// MPI_Win_fence waits for all members, MPI_Win_start for the posts of the group, MPI_Win_lock for the lock. (MPI allows
+// a library to wait at the first access instead.) The calls that end an epoch, and flushes, wait for the kernels of
+// accesses.
 //
 // A member of a dynamic window may have GPU memory and host memory. MPI_Win_lock of such a member takes two locks:
 // first the lock words, then the library's lock. The lock words are released last. Therefore, no process waits for the

@@ -30,17 +30,11 @@ ComposedLayoutPtr composition_of(const Elements& from, const Elements& to, devic
   return composed->mapping ? composed : nullptr;
 }
 
-// By one kernel. False: there is none.
+// False: no kernel does it.
 bool is_moved_by_kernel(const Elements& from, const Elements& to, device::Device& device) {
-  const ComposedLayoutPtr composed = composition_of(from, to, device);
-  if (!composed) return false;
-  const pack::End far{to.end.address, 0, &composed->far, to.end.place};
-  const pack::BoxMove box_move{&*composed->mapping, &composed->launches, 1, from.bytes(), from.end, far};
-  const std::shared_ptr<const void> owner = composed;
-  const device::Scope here(device, from.end.place.first.context);
-  pack::Batch batch(here);
-  batch.add_direct({&box_move, &owner, true});
-  const pack::Queued queued = batch.queue();
+  const std::optional<KernelMove> move = kernel_move(from, to, device);
+  if (!move) return false;
+  const pack::Queued queued = launched({&*move, 1});
   queued.mark->wait();
   return true;
 }
@@ -96,8 +90,26 @@ void scatter(const pack::End& dense, std::int64_t bytes, const Elements& to, dev
   arrived.unpack(bytes);
 }
 
+std::optional<KernelMove> kernel_move(const Elements& from, const Elements& to, device::Device& device) {
+  const ComposedLayoutPtr composed = composition_of(from, to, device);
+  if (!composed) return {};
+  const pack::End far{to.end.address, 0, &composed->far, to.end.place};
+  const pack::BoxMove box_move{&*composed->mapping, &composed->launches, 1, from.bytes(), from.end, far};
+  return KernelMove{&device, box_move, composed, from.type.prepared};
+}
+
+pack::Queued launched(std::span<const KernelMove> moves) {
+  const device::Scope here(*moves.front().device, moves.front().context());
+  pack::Batch batch(here);
+  for (const KernelMove& move : moves) batch.add_direct({&move.box_move, &move.composed, true});
+  return batch.queue();
+}
+
 void move(const Elements& from, const Elements& to, device::Device& device) {
-  if (from.bytes() == 0 || is_moved_by_kernel(from, to, device)) return;
+  if (from.bytes() > 0 && !is_moved_by_kernel(from, to, device)) move_packed(from, to, device);
+}
+
+void move_packed(const Elements& from, const Elements& to, device::Device& device) {
   const auto packed = gathered(from, Strategy::device, device);
   if (are_moved_by_kernel(*packed, to, device)) return;
   scatter(packed->box_move().dense(), from.bytes(), to, device);

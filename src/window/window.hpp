@@ -11,12 +11,11 @@
 //
 // The handle of the program is a window of the library, in which GPU parts have no memory. The library synchronises the
 // members, and carries out accesses to parts in host memory. For an access to a GPU part, a kernel of this process
-// moves the bytes: this process has mapped the GPU parts of the other members. The access is complete when its call
-// returns.
+// moves the bytes: this process has mapped the GPU parts of the other members.
 //
-// Example: rank 0 puts a column of a matrix into the GPU part of rank 1. The kernel of rank 0 writes into its mapping
-// of that part. MPI_Win_fence then waits until all members have called it (barrier()), and calls MPI_Win_fence of the
-// library.
+// Example: rank 0 puts a column of a matrix into the GPU part of rank 1. In MPI_Win_fence, a kernel of rank 0 writes
+// into its mapping of that part (queued_moves.hpp). MPI_Win_fence then waits until all members have called it
+// (barrier()), and calls MPI_Win_fence of the library.
 #pragma once
 
 #include <atomic>
@@ -30,6 +29,7 @@
 #include "collective/wait_until.hpp"
 #include "segment/window_board.hpp"
 #include "sharing/imports.hpp"
+#include "window/queued_moves.hpp"
 
 namespace tempi::window {
 
@@ -118,6 +118,8 @@ class Window {
   // (lost) if the process of one of them has ended. Throws Refused.
   template <class IsDone, class Blockers>
   void await(const IsDone& is_done, const Blockers& blockers);
+
+  QueuedMoves moves;
 
   // Epochs of this process for all members.
   std::atomic<bool> is_fenced{false}, has_locked_all{false};

@@ -53,7 +53,7 @@ step() { # NAME SECONDS COMMAND...
 export python site logs
 export -f install tests messages sanitizer
 step install 120 install
-step gpu 100 tests ci tests/gpu tests/examples
+step gpu 100 tests quick tests/gpu tests/examples
 step messages 150 messages
 step pack-fake 60 tests quick tests/pack
 step memcheck 60 sanitizer memcheck

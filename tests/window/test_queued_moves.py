@@ -1,0 +1,55 @@
+"""MPI_Put and MPI_Get of a window over GPU memory, whose kernels share launches."""
+
+import pytest
+import queued_moves_worker as worker
+from mpi4py import MPI
+
+from support import needs
+
+OPTIONS = {"TEMPI_DEVICE": "fake", "TEMPI_NO_DIRECT": "0"}
+SYNCS = ("fence", "start", "lock", "unlock all", "Flush", "Flush_all", "Flush_local", "Flush_local_all")
+MIB = 1 << 20
+
+
+@pytest.fixture
+def job(ranks):
+    return lambda size, **more: ranks(size, **OPTIONS, **more)
+
+
+@pytest.mark.parametrize("sync", SYNCS)
+@pytest.mark.parametrize("name", ["Put", "Get"])
+def test_a_repeated_epoch_is_one_launch(job, name, sync):
+    if name == "Put" and "local" in sync:
+        pytest.skip("the bytes need not be at the target: take Get")
+    for found in job(3).call(worker.launches, name, sync, 4):
+        assert found[1:] == [1, 1, 1]
+
+
+def test_many_bytes_leave_before_a_call_completes_them(job):
+    job = job(2)
+    assert job.call(worker.before_the_flush, 4 * MIB, 2) == [2, 2]
+    assert job.call(worker.before_the_flush, MIB, 5) == [4, 4]
+    assert job.call(worker.before_the_flush, 4096, 5) == [0, 0]
+
+
+def test_many_accesses_leave_before_a_call_completes_them(job):
+    assert job(2).call(worker.before_the_flush, 4, 300) == [256, 256]
+
+
+def test_requests_complete_at_once(job):
+    job(2).call(worker.requests)
+
+
+def test_threads_that_flush_at_the_same_time(job):
+    needs.thread_multiple()
+    job(2).call(worker.threads, 3, 60, timeout=60)
+
+
+@needs.fake_device("launches that fail")
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("sync", ["fence", "start", "lock", "Flush_all"])
+@pytest.mark.parametrize("failure", ["launch:1", "launch:3", "launch:27", "finish:1", "finish:2"])
+def test_a_failed_kernel_is_told_once_and_no_rank_waits_for_it(job, sync, failure):
+    for told, is_there in job(2, TEMPI_FAKE_FAIL=failure, TESTS_CASE=sync).call(worker.failures, sync, timeout=60):
+        assert told == [("window", MPI.ERR_OTHER), ("code", MPI.ERR_OTHER)]
+        assert is_there
