@@ -51,7 +51,7 @@ shares() {
 pieces() { # RUN: paths, PATH@2/5 for the second of five shares of its tests; the longest first
   case $1 in
     tsan) echo tests/interpose/test_programs.py ;;
-    asan | ubsan) ls -d tests/send/test_*.py tests/collective/test_*.py tests/pack tests/interpose ;;
+    asan | ubsan) ls -d tests/send/test_*.py tests/collective/test_*.py tests/pack tests/window/test_*.py tests/interpose ;;
     *)
       shares
       ls tests/*/test_*.py tests/test_*.py | grep -v '^tests/gpu/' | grep -vxFf <(printf '%s\n' "${shared[@]%:*}")

@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 
+#include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "pack/aligned_rows.hpp"
 #include "pack/cache.hpp"
@@ -86,10 +87,19 @@ void make(const Scope& here, const std::vector<Member>& members, List& list) {
   list.tiles = std::move(tiles_there);
 }
 
+// False: the GPU has no memory for the list.
+bool is_made(const Scope& here, const std::vector<Member>& members, List& list) try {
+  make(here, members, list);
+  return true;
+} catch (const Error& error) {
+  if (error.kind() != ErrorKind::no_memory) throw;
+  return false;
+}
+
 // The sets of moves that came last.
 class Lists {
  public:
-  // Null: the set is new.
+  // Null: the set is new, or the GPU has no memory for its list.
   ListPtr find_or_remember(const Scope& here, const std::vector<Member>& members) {
     const std::lock_guard lock(mutex_);
     const auto is_it = [&](const ListPtr& list) {
@@ -103,8 +113,7 @@ class Lists {
     }
     std::rotate(kept_.begin(), known, known + 1);
     List& list = *kept_.front();
-    if (!list.boxes) make(here, members, list);
-    return kept_.front();
+    return list.boxes || is_made(here, members, list) ? kept_.front() : nullptr;
   }
 
  private:

@@ -26,6 +26,7 @@ struct Access {
   const Ends& origin;
   const Target& target;
   Handle operation;
+  bool has_request;
 
   device::Device& device() const { return window.device(); }
 };
@@ -92,14 +93,16 @@ void check_same(const Elements& one, const Elements& other) {
     throw Error(ErrorKind::type, "an accumulate call has as many elements at the origin as at the target");
 }
 
-// By a kernel, if possible, which runs until a call completes the accesses of the window.
+// MPI_Put and MPI_Get are complete when a call completes the accesses of the window. Calls with a request are complete
+// on return, and return their own failure.
 void transfer(const Elements& from, const Elements& to, const Access& of) {
   check_room(from.bytes(), to.bytes());
+  if (of.has_request) return move(from, to, of.device());
   if (from.bytes() == 0) return;
-  std::optional<KernelMove> move = kernel_move(from, to, of.device());
-  if (!move) return move_packed(from, to, of.device());
-  move->mapping = of.part.mapping;
-  of.window.moves.add(std::move(*move));
+  std::optional<KernelMove> by_kernel = kernel_move(from, to, of.device());
+  if (!by_kernel) return move_packed(from, to, of.device());
+  by_kernel->mapping = of.part.mapping;
+  of.window.moves.add(std::move(*by_kernel));
 }
 
 std::int64_t put(const Access& of) {
@@ -218,13 +221,10 @@ std::optional<int> access_window(const Call& call, Window& window, const Ends& o
       throw Error(ErrorKind::rank, "the window has no rank " + std::to_string(target.rank));
     const std::optional<Part> part = part_of(window, target);
     if (!part) return {};
-    const std::int64_t bytes = access_part(call, {window, *part, origin, target, operation});
+    const std::int64_t bytes = access_part(call, {window, *part, origin, target, operation, call.request != nullptr});
     count_call(call.function, Outcome::windowed, static_cast<std::uint64_t>(bytes));
   }
-  if (call.request != nullptr) {
-    if (const std::optional<Error> failure = window.moves.finish()) throw Error(*failure);
-    store_complete(call.request);
-  }
+  if (call.request != nullptr) store_complete(call.request);
   return MPI_SUCCESS;
 }
 

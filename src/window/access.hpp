@@ -1,6 +1,6 @@
-// Accesses to GPU parts: MPI_Put, MPI_Accumulate, ... (MPI-4.1, 12.3). Kernels of MPI_Put and MPI_Get may run until a
-// call completes the accesses of the window (queued_moves.hpp). Other accesses are complete at both ends when their
-// call returns.
+// Accesses to GPU parts: MPI_Put, MPI_Accumulate, ... (MPI-4.1, 12.3). MPI_Put and MPI_Get are complete when a call
+// completes the accesses of the window (queued_moves.hpp). Other accesses are complete at both ends when their call
+// returns.
 //
 // Atomicity and order (12.7.1): all accumulate calls on a part run one after the other, under the lock of the part
 // (locks.hpp). This includes the calls of the process that owns the part.

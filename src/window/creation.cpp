@@ -209,8 +209,8 @@ int free(void* win, FunctionRef<int()> library) noexcept {
   HostMemory kept = forget_refused(freed);
   const auto leave = [&] {
     if (!window) return library();
-    // Accesses that the program should have completed: MPI_Win_free cannot return their error.
-    if (const std::optional<Error> failure = window->moves.finish())
+    window->moves.finish();  // accesses that the program has not completed: MPI_Win_free cannot return their failure
+    if (const std::optional<Error> failure = window->moves.take_failure())
       warn_once("window", std::string("an access to a window has failed: ") + failure->what());
     window->finish_earlier_work();
     window->barrier();  // the others access this part no more

@@ -32,15 +32,19 @@ int run(Handle win, const Fn& fn, LibraryCall otherwise) noexcept {
   }
 }
 
-// The same behind the moves of the window. The failure of a move is told after fn(), because other members may wait for
-// fn().
+// Completes accesses to `target`, also those that the library carries out.
 template <class Fn>
-int run_after_moves(Handle win, const Fn& fn, LibraryCall otherwise) noexcept {
-  const WindowPtr window = find(win);
-  if (!window) return otherwise();
-  const std::optional<Error> failure = window->moves.finish();
-  const int code = run(win, fn, otherwise);
-  return code == MPI_SUCCESS && failure ? collective::tell(*failure, Owner::window, win) : code;
+int completed(Handle win, int target, const Fn& fn, LibraryCall library) noexcept {
+  if (const WindowPtr window = find(win)) window->moves.finish();
+  return collective::complete(win, target, [&] { return run(win, fn, library); });
+}
+
+// The end of a completing call. The failure of a move is told last, because other members may wait for what comes
+// before.
+int told(Handle win, int code) noexcept {
+  const WindowPtr window = code == MPI_SUCCESS ? find(win) : nullptr;
+  const std::optional<Error> failure = window ? window->moves.take_failure() : std::nullopt;
+  return failure ? collective::tell(*failure, Owner::window, win) : code;
 }
 
 // Behind pending sends, for which the other members may wait.
@@ -86,13 +90,13 @@ int fence(int assertion, Handle win, LibraryCall library) noexcept {
     if (code == MPI_SUCCESS) window.is_fenced = (assertion & MPI_MODE_NOSUCCEED) == 0;
     return code;
   };
-  const int code = collective::complete(win, kAllTargets, [&] { return run_after_moves(win, all, library); });
+  const int code = completed(win, kAllTargets, all, library);
   // collective::complete() has unpacked what this process has read of host parts, perhaps into its own part.
   const auto after_unpacking = [&](Window& window) {
     if (window.has_host_part()) window.barrier();
     return code;
   };
-  return run(win, after_unpacking, [&] { return code; });
+  return told(win, run(win, after_unpacking, [&] { return code; }));
 }
 
 int post(Handle group, Handle win, LibraryCall library) noexcept {
@@ -126,7 +130,7 @@ int complete(Handle win, LibraryCall library) noexcept {
     for (int i = 0; i < window.size(); ++i) window.member(i).is_started = false;
     return library();
   };
-  return collective::complete(win, kAllTargets, [&] { return run_after_moves(win, end_access, library); });
+  return told(win, completed(win, kAllTargets, end_access, library));
 }
 
 int lock(int lock_type, int rank, Handle win, LibraryCall library) noexcept {
@@ -160,7 +164,7 @@ int unlock(int rank, Handle win, LibraryCall library) noexcept {
     if (window.has_lock_words(rank)) window::unlock(window, rank);
     return int{MPI_SUCCESS};
   };
-  return collective::complete(win, rank, [&] { return run_after_moves(win, release, library); });
+  return told(win, completed(win, rank, release, library));
 }
 
 int lock_all(Handle win, LibraryCall library) noexcept {
@@ -187,7 +191,7 @@ int unlock_all(Handle win, LibraryCall library) noexcept {
     unlock_all_shared(window);
     return code;
   };
-  return collective::complete(win, kAllTargets, [&] { return run_after_moves(win, release, library); });
+  return told(win, completed(win, kAllTargets, release, library));
 }
 
 int flush(int rank, Handle win, LibraryCall library) noexcept {
@@ -197,12 +201,12 @@ int flush(int rank, Handle win, LibraryCall library) noexcept {
     if (!is_nobody) check_locked(window, rank);
     return int{MPI_SUCCESS};
   };
-  return collective::complete(win, rank, [&] { return run_after_moves(win, pass, library); });
+  return told(win, completed(win, rank, pass, library));
 }
 
 int flush_all(Handle win, LibraryCall library) noexcept {
   const auto pass = [&](Window& window) { return has_library_epoch(window) ? library() : int{MPI_SUCCESS}; };
-  return collective::complete(win, kAllTargets, [&] { return run_after_moves(win, pass, library); });
+  return told(win, completed(win, kAllTargets, pass, library));
 }
 
 int sync(Handle win, LibraryCall library) noexcept {

@@ -37,7 +37,7 @@ struct KernelMove {
 };
 // Nothing: the two layouts do not compose, or no kernel reaches both ends.
 std::optional<KernelMove> kernel_move(const Elements& from, const Elements& to, device::Device& device);
-// Queues moves of one context, in as few launches as possible. Throws Error.
+// Queues moves of one context, in one launch if they are repeated (pack/merged.hpp). Throws Error.
 pack::Queued launched(std::span<const KernelMove> moves);
 
 // Moves bytes from one layout to another layout of the same size; complete on return. Throws Error.

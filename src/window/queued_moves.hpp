@@ -1,7 +1,9 @@
-// Moves of MPI_Put and MPI_Get, which share launches. They are complete when a call completes the accesses of the
-// window. Until then, the program changes no buffer of MPI_Put, and reads no buffer of MPI_Get (MPI-4.1, 12.3).
+// Moves of MPI_Put and MPI_Get between GPU buffers, which share launches. They are launched, at the latest, when a call
+// completes the accesses of the window. Until then, the program changes no buffer of MPI_Put, and reads no buffer of
+// MPI_Get (MPI-4.1, 12.3).
 //
-// Example: a halo exchange with 26 MPI_Put between two calls of MPI_Win_fence is one launch, in the second call.
+// Example: a halo exchange makes 26 calls of MPI_Put between two calls of MPI_Win_fence. The second MPI_Win_fence moves
+// them: by 26 launches the first time, and by one launch when the same calls are repeated (pack/merged.hpp).
 #pragma once
 
 #include <optional>
@@ -16,28 +18,32 @@ namespace tempi::window {
 class QueuedMoves {
  public:
   QueuedMoves() = default;
-  ~QueuedMoves();  // drops moves that are not launched
   QueuedMoves(const QueuedMoves&) = delete;
   QueuedMoves& operator=(const QueuedMoves&) = delete;
 
-  // Moves that have many bytes together are launched at once. Throws Error.
+  // Launches the added moves if they have many bytes together.
   void add(KernelMove move);
-  // All added moves are complete on return. Returns the error of one that has failed.
-  [[nodiscard]] std::optional<Error> finish() noexcept;
+  // On return, each added move is complete or has failed.
+  void finish() noexcept;
+  // The failure of a move, which a completing call returns to the program. Each failure is returned once.
+  std::optional<Error> take_failure() noexcept;
 
  private:
-  // Launched moves: their kernels use what these objects own.
+  // Kernels use what these objects own.
   struct Launched {
     std::vector<KernelMove> moves;
     pack::Queued queued;
   };
 
-  void launch();
+  void launch() noexcept;
+  template <class Step>
+  void attempt(const Step& step) noexcept;
 
   Mutex<Lock::window_moves> mutex_;
   std::vector<KernelMove> waiting_;
   std::int64_t waiting_bytes_ = 0;
   std::vector<Launched> launched_;
+  std::optional<Error> failure_;
 };
 
 }  // namespace tempi::window

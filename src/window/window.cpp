@@ -25,6 +25,7 @@ Window::Window(Handle comm, int rank, int size)
 }
 
 Window::~Window() {
+  moves.finish();
   if (is_dynamic()) ipc::OwnSegment::own().detach_all(id_);
   if (WindowBoard* const own = member(rank_).board) ipc::OwnSegment::own().give_back(*own);
   if (has_world()) real_pmpi().MPI_Group_free(&group_);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
-from window_calls import COMM, Memory, read, rma, window_of
+from window_calls import COMM, Attached, Memory, ints, read, rma, window_of
 
 from support import equal, error_handlers, outcomes
 from support.memory import at_hand
@@ -123,7 +124,7 @@ def before_the_flush(n_bytes: int, n_accesses: int) -> int:
 
 
 def requests() -> None:
-    """MPI_Wait completes MPI_Rget without a flush. Accesses without a request share its launch."""
+    """MPI_Wait completes MPI_Rget without a flush, also between accesses without a request."""
     me, size = COMM.Get_rank(), COMM.Get_size()
     with window_of("device", np.arange(8, dtype=INTS) + 10 * me, INTS.itemsize) as (win, _):
         mine = at_hand("device", np.zeros(8 * INTS.itemsize, np.uint8))
@@ -181,3 +182,89 @@ def failures(sync: str) -> tuple[list[error_handlers.Told], bool]:
         expected = _numbers(0, (me - 1) % size)[:, : 3 * TAKEN : 3]
         is_there = bool((read(part, INTS).reshape(ROWS, CELLS)[:, : 4 * TAKEN : 4] == expected).all())
         return list(handlers.told), is_there
+
+
+def random_sets(seed: int, turns: int) -> None:
+    """Random accesses to random ranks, which are repeated with other bytes: all bytes of all buffers are checked."""
+    me, size = COMM.Get_rank(), COMM.Get_size()
+    drawn = random.Random(seed)  # the same on all ranks
+    slots = [(rank, slot) for rank in range(size) for slot in range(12)]  # of 64 bytes, in each part and each buffer
+    accesses = [
+        (name, origin, own, target, slot, drawn.choice([1, 2, 4, 8]), drawn.randint(1, 4))
+        for (origin, own), (target, slot) in zip(slots, drawn.sample(slots, len(slots)), strict=True)
+        for name in [drawn.choice(["Put", "Get", "nothing"])]
+    ]
+    contents = [[np.zeros(12 * 64, np.uint8) for _ in range(size)] for _ in range(2)]
+    parts, buffers = contents
+    with window_of("device", parts[me]) as (win, part):
+        mine = at_hand("device", buffers[me])
+        for turn in range(turns):
+            values = np.random.default_rng(seed + turn)
+            for of in (parts, buffers):
+                of[:] = [values.integers(0, 256, 12 * 64, np.uint8) for _ in range(size)]
+            part.write(parts[me])
+            mine.write(buffers[me])
+            win.Fence(0)
+            for name, origin, own, target, slot, width, n in accesses:
+                step = 2 * width
+                cells = (np.arange(n)[:, None] * step + np.arange(width)).ravel()
+                if name == "Put":
+                    parts[target][slot * 64 + cells] = buffers[origin][own * 64 + np.arange(n * width)]
+                elif name == "Get":
+                    buffers[origin][own * 64 + np.arange(n * width)] = parts[target][slot * 64 + cells]
+                if name == "nothing" or origin != me:
+                    continue
+                there = MPI.BYTE.Create_vector(n, width, step).Commit()
+                piece = Piece(mine.address + own * 64, n * width, MPI.BYTE)
+                rma(PLAIN, name, win, piece, target, slot * 64, (1, there))
+                there.Free()
+            win.Fence(0)
+            equal.check(part.read(), parts[me])
+            equal.check(mine.read(), buffers[me])
+            COMM.Barrier()
+
+
+def gets_of_host_memory(sync: str) -> list[error_handlers.Told]:
+    """A move fails, and the same call completes MPI_Get from host memory: its bytes are there, and are never written
+    again. What the window's handler and the program are told."""
+    me, size = COMM.Get_rank(), COMM.Get_size()
+    memory = Attached(("device", "host"), np.arange(128, dtype=INTS).view(np.uint8))
+    win = memory.window()
+    (on_gpu, _), (on_host, _) = COMM.allgather(memory.ranges)[(me + 1) % size]
+    got, into = ints("device", [-1] * 4)
+    _, sent = ints("device", [1, 2])
+    rows = MPI.INT.Create_vector(2, 1, 2).Commit()
+
+    def accesses() -> None:
+        rma(PLAIN, "Get", win, into, (me + 1) % size, on_host, (4, MPI.INT))
+        rma(PLAIN, "Put", win, sent, (me + 1) % size, on_gpu, (1, rows))
+
+    with error_handlers.Handlers() as handlers:
+        handlers.watch(win)
+        epoch(sync, win, accesses, handlers.recorded)
+        assert read(got).tolist() == [64, 65, 66, 67]
+        got.write(np.full(4, 555, INTS).view(np.uint8))
+        epoch(sync, win, lambda: None)
+        assert read(got).tolist() == [555] * 4
+        told = list(handlers.told)
+    rows.Free()
+    memory.detach(win)
+    win.Free()
+    return told
+
+
+def failure_behind_another_error() -> list[error_handlers.Told]:
+    """A flush of a rank that is not locked; then the unlock tells the failure of the move."""
+    me, size = COMM.Get_rank(), COMM.Get_size()
+    with window_of("device", np.zeros(64, INTS), INTS.itemsize) as (win, _), error_handlers.Handlers() as handlers:
+        handlers.watch(win)
+        _, sent = ints("device", [1, 2])
+        rows = MPI.INT.Create_vector(2, 1, 2).Commit()
+        win.Lock((me + 1) % size, MPI.LOCK_SHARED)
+        rma(PLAIN, "Put", win, sent, (me + 1) % size, 0, (1, rows))
+        for call in (lambda: win.Flush(me), lambda: win.Unlock((me + 1) % size)):
+            with handlers.recorded():
+                call()
+        rows.Free()
+        COMM.Barrier()
+        return list(handlers.told)
