@@ -13,6 +13,7 @@
 #include "device/device.hpp"
 #include "device/staging.hpp"
 #include "mpi/active.hpp"
+#include "mpi/newer_library.hpp"
 #include "mpi/own_comm.hpp"
 #include "mpi/progress.hpp"
 #include "mpi/real.hpp"
@@ -98,6 +99,7 @@ void begin(World world) noexcept {
   if (world == World::yes && rank != 0) return;
   tell_that_it_is_on();
   for (const std::string& warning : option_warnings()) warn_once(warning.c_str(), warning);
+  warn_of_functions_without_entry();
 }
 
 void end_session() noexcept {
