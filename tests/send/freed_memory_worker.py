@@ -99,8 +99,8 @@ def rest_until(most: int) -> int:
 
 
 def given_back_at_once(n_bytes: int, in_thread: bool, patience: float) -> int:
-    """The bytes that became free when rank 1 has freed its buffer; on the fake device, rank 0 knows them. No rank makes
-    an MPI call in between."""
+    """The bytes that became free when rank 1 has freed its buffer; on the fake device, rank 0 knows them. Rank 0 makes no
+    MPI call meanwhile, rank 1 none for 2 * REST_SECONDS."""
     world, datatype = MPI.COMM_WORLD, datatype_of(n_bytes)
     contents = np.random.default_rng(9).integers(0, 256, n_bytes, np.uint8)
     held = [memory.at_hand("device", contents if world.rank == 0 else contents * 0)]
@@ -114,6 +114,7 @@ def given_back_at_once(n_bytes: int, in_thread: bool, patience: float) -> int:
             free.start()
             free.join()
         held.clear()
+        time.sleep(2 * REST_SECONDS)  # longer than rank 0 looks for what stays
     end = time.monotonic() + patience
     while world.rank == 0 and before - taken_bytes() < n_bytes and time.monotonic() < end:
         time.sleep(LOOK_SECONDS)
