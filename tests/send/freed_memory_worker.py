@@ -99,8 +99,8 @@ def rest_until(most: int) -> int:
 
 
 def given_back_at_once(n_bytes: int, in_thread: bool, patience: float) -> int:
-    """The bytes that became free when rank 1 has freed its buffer; on the fake device, rank 0 knows them. Rank 0 makes no
-    MPI call meanwhile, rank 1 none for 2 * REST_SECONDS."""
+    """The bytes that became free when rank 1 has freed its buffer; on the fake device, rank 0 knows them. Rank 0 makes
+    no MPI call meanwhile, rank 1 none for 2 * REST_SECONDS."""
     world, datatype = MPI.COMM_WORLD, datatype_of(n_bytes)
     contents = np.random.default_rng(9).integers(0, 256, n_bytes, np.uint8)
     held = [memory.at_hand("device", contents if world.rank == 0 else contents * 0)]
