@@ -20,6 +20,7 @@ from tempi.figures import COLOURS
 
 ROOT = BENCH.parent
 SHIPPED = ROOT / "perfmodel" / "machines" / "nvidia-h200-openmpi-5.0.7-cuda.fit"
+SOURCES = ("model/fit.cpp", "model/predict.cpp", "model/strategy.cpp", "base/options.cpp", "base/tuning.cpp")
 # Nothing is kept from one choice to the next, so the bar for a kept one holds for all.
 BARS_NS = {"warm": 30.0, "cold": None}
 MEANING = {"warm": "again and again, of other sizes", "cold": "the processor's caches full of other data"}
@@ -63,7 +64,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 @click.option("--cxx", default="g++", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=RESULTS, help="folder for the CSV")
 def main(profile: Path, cxx: str, out: Path) -> None:
-    sources = [str(ROOT / "src" / name) for name in ("model/fit.cpp", "model/predict.cpp", "base/tuning.cpp")]
+    sources = [str(ROOT / "src" / name) for name in SOURCES]
     flags = ["-O3", f"-I{ROOT / 'src'}", *sources]
     driver = compile_binary([cxx], "predict/driver.cpp", (out / "build" / "predict_driver").resolve(), flags)
     rows = measured(driver, profile)
