@@ -49,8 +49,9 @@ class Decomposition:
     Raises
     ------
     ValueError
-        If the lengths of the parameters differ, if a block has fewer own cells than ghost cells, or if arrays
-        are staggered in a periodic dimension of a masked grid.
+        If the lengths of the parameters differ, if a block has fewer own cells than a neighbour has ghost
+        cells on one side, or if arrays are staggered in a periodic dimension of a masked grid. A dimension
+        with one rank that is not periodic has no neighbours: its ghost cells can be of any width.
     TypeError
         If a parameter has the wrong type.
 
@@ -177,7 +178,7 @@ class Decomposition:
         ValueError
             If `global_array` has another shape, or there is no such rank.
         TypeError
-            If an argument has the wrong type.
+            If an argument has the wrong type, or the dtype of `global_array` cannot hold `fill`.
         """
         from tempi.halo.host_blocks import scatter
 

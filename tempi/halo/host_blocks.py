@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from tempi._arguments import array_of, axes_in, length_of, wrong
 from tempi._words import counted
 from tempi.halo.decomposition import Decomposition
+
+EXACT, NUMBERS, TEXTS = "biu", "biufc", "SU"  # kinds of dtypes
 
 
 def scatter(global_array: ArrayLike, rank: int, fill: object, decomposition: Decomposition) -> NDArray[Any]:
@@ -81,8 +84,33 @@ def _grid_back(array: NDArray[Any], decomposition: Decomposition) -> NDArray[Any
 
 
 def _filled(shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    expected = f"a scalar that {dtype} can hold"
     try:
-        value = np.full((), fill, dtype)
+        with np.errstate(all="ignore"):
+            value = np.full((), _of_kind(fill, dtype), dtype)
+            is_held = _is_held(value, fill)
     except (TypeError, ValueError, OverflowError):
-        raise wrong("fill", fill, f"a scalar that {dtype} can hold") from None
+        raise wrong("fill", fill, expected) from None
+    if not is_held:
+        raise wrong("fill", fill, expected)
     return np.full(shape, value, dtype)
+
+
+def _of_kind(fill: Any, dtype: np.dtype[Any]) -> Any:
+    """The value; TypeError for text and None in arrays of numbers, and for complex numbers in real ones."""
+    is_number = np.asarray(fill).dtype.kind not in "OSUMm" or isinstance(fill, Number)
+    if dtype.kind in NUMBERS and (not is_number or (np.iscomplexobj(fill) and dtype.kind != "c")):
+        raise TypeError
+    return fill
+
+
+def _is_held(value: NDArray[Any], fill: Any) -> bool:
+    """False if the element is another value than the one given. Floating-point numbers may be rounded."""
+    kind = value.dtype.kind
+    if kind in EXACT:
+        return bool(value.item() == np.asarray(fill).item())
+    if kind in TEXTS:
+        return fill is not None and bool(value == np.asarray(fill, kind))
+    if kind in NUMBERS:
+        return bool(np.isfinite(value) or not np.isfinite(np.asarray(fill, np.clongdouble)))
+    return True

@@ -1,5 +1,7 @@
 """Geometry without MPI: grids of ranks, ghost regions, blocks of global arrays."""
 
+import math
+from fractions import Fraction
 from itertools import product
 from math import prod
 
@@ -221,6 +223,47 @@ def test_wrong_types_of_methods_are_named(method, arguments, words):
     assert words in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "fill"),
+    [
+        *(("i4", fill) for fill in (math.nan, math.inf, 1e30, 1.5, 2**31, "1", None, 1j)),
+        *(("i2", fill) for fill in (math.inf, np.float32(1e9), np.int64(1 << 20))),
+        *(("f4", fill) for fill in (1e300, -1e300, 10**400, 10**50, 1 + 1j, "1", None)),
+        ("i8", 2.0**63),
+        ("?", 2),
+        ("f8", None),
+        ("c8", 1e300),
+        ("c8", "1"),
+        ("S3", "abcdef"),
+        ("U3", "abcdef"),
+        ("S9", None),
+    ],
+)
+def test_fill_values_that_the_dtype_cannot_hold_are_refused(dtype, fill):
+    with pytest.raises(TypeError) as raised:
+        Decomposition((8, 8), (2, 1)).scatter(np.zeros((8, 8), dtype), 0, fill)
+    assert f"it must be a scalar that {np.dtype(dtype)} can hold" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill"),
+    [
+        *(("i4", fill) for fill in (-7, 2.0, True, np.uint8(3), -(2**31))),
+        *(("f4", fill) for fill in (0.1, math.nan, math.inf, -math.inf, 1e-300, 7, Fraction(1, 2), np.float64(2))),
+        *(("c8", fill) for fill in (1j, 0.1, math.nan, complex(0, math.inf))),
+        *(("?", fill) for fill in (True, 0, np.False_)),
+        *(("S3", fill) for fill in ("abc", b"a", 0)),
+        ("U3", "abc"),
+        ("O", None),
+        ("M8[s]", 0),
+        ([("x", "f8"), ("n", "i4")], 0),
+    ],
+)
+def test_fill_values_that_the_dtype_can_hold_are_taken(dtype, fill):
+    local = Decomposition((8, 8), (2, 1)).scatter(np.zeros((8, 8), dtype), 0, fill)
+    np.testing.assert_array_equal(local[0], np.full(10, fill, dtype))
+
+
 @pytest.mark.parametrize("periods", [1, np.bool_(True), np.array([True, True]), (1, np.True_)])
 def test_numbers_of_any_type(periods):
     found = Decomposition(np.array([8, 8]), np.array([2, 1]), np.int32(1), periods, axes=np.array([1, 0]))
@@ -247,3 +290,11 @@ def test_wrong_types_are_named(wrong):
     (name,) = wrong
     with pytest.raises(TypeError, match=f"{name} is "):
         Decomposition(**{"shape": (8,), "dims": (2,)} | wrong)
+
+
+def test_ghost_cells_may_be_wider_than_a_block_only_without_neighbours():
+    assert Decomposition((8,), (1,), width=9).local_shape(0) == (26,)
+    assert Decomposition((8, 8), (1, 2), width=((9, 9), (4, 4))).local_shape(0) == (26, 12)
+    for dims, width, periods in (((1,), 9, True), ((2,), 5, False), ((2,), ((0, 5),), False)):
+        with pytest.raises(ValueError, match="ghost widths"):
+            Decomposition((8,), dims, width, periods)
