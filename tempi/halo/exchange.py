@@ -43,7 +43,9 @@ class HaloExchange:
         same cells.
     width : int or sequence of (int or pair of int), default 1
         Number of layers of ghost cells. One number is for all sides. A sequence has an entry for each
-        dimension: a number for both sides, or a pair (low, high).
+        dimension: a number for both sides, or a pair (low, high). A rank needs at least as many own cells as
+        a neighbour has ghost cells on one side. A dimension with one rank that is not periodic has no
+        neighbours: its ghost cells can be of any width.
     periods : bool or sequence of bool, optional
         True if the grid is periodic: one value for all dimensions, or one for each. The default is that of a
         Cartesian communicator; for other communicators it is False. Ghost cells at a boundary that is not
