@@ -26,6 +26,10 @@ KEYS_OF = {
     FAT_TREE: frozenset({"nodes_per_leaf", "taper"}),
     DRAGONFLY: frozenset({"nodes_per_group", "group_link_gb_per_s"}),
 }
+COUNTS = frozenset({"nodes_per_leaf", "nodes_per_group"})  # entries of KEYS_OF that are integers
+MOST_COUNT = 1 << 20  # of ranks, GPUs, nodes
+MOST_RAILS = 1 << 10
+LEAST, MOST = 1e-9, 1e9  # of other numbers
 GIGA, MICRO = 1e9, 1e-6
 
 
@@ -63,18 +67,24 @@ class Network:
     sources: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("ranks_per_node", "gpus_per_node", "rails"):
-            value = getattr(self, name)
-            _check(isinstance(value, int) and value >= 1, self, name, "an integer from 1")
+        for name, most in (
+            ("ranks_per_node", MOST_COUNT),
+            ("gpus_per_node", MOST_COUNT),
+            ("rails", MOST_RAILS),
+        ):
+            self._check_count(name, getattr(self, name), most)
         for name in ("rail_gb_per_s", "latency_us"):
-            _check(_is_positive(getattr(self, name)), self, name, "a positive number")
+            self._check_number(name, getattr(self, name))
         if self.library_block_us is not None:
-            _check(_is_positive(self.library_block_us), self, "library_block_us", "a positive number")
+            self._check_number("library_block_us", self.library_block_us)
         self._check_topology()
 
     def _check_topology(self) -> None:
         kind = self.topology.get("kind") if isinstance(self.topology, Mapping) else None
-        _check(kind in KEYS_OF, self, "topology", f"an object whose kind is one of {', '.join(KEYS_OF)}")
+        is_known = isinstance(kind, str) and kind in KEYS_OF
+        self._check(
+            is_known, "topology", self.topology, f"an object whose kind is one of {', '.join(KEYS_OF)}"
+        )
         wanted, given = KEYS_OF[str(kind)], set(self.topology) - {"kind"}
         if wanted != given:
             raise SimulationError(
@@ -82,7 +92,23 @@ class Network:
                 f"not {', '.join(sorted(given)) or 'nothing'}"
             )
         for name in wanted:
-            _check(_is_positive(self.topology[name]), self, f"topology.{name}", "a positive number")
+            value = self.topology[name]
+            if name in COUNTS:
+                self._check_count(f"topology.{name}", value, MOST_COUNT)
+            else:
+                self._check_number(f"topology.{name}", value)
+
+    def _check_count(self, name: str, value: object, most: int) -> None:
+        is_count = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
+        self._check(is_count, name, value, f"an integer from 1 to {most:,}")
+
+    def _check_number(self, name: str, value: Any) -> None:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        self._check(is_number and LEAST <= value <= MOST, name, value, f"a number from {LEAST:g} to {MOST:g}")
+
+    def _check(self, condition: bool, name: str, value: object, wanted: str) -> None:
+        if not condition:
+            raise SimulationError(f"network {self.name}: {name} is {value!r}; it must be {wanted}")
 
     @property
     def latency_s(self) -> float:
@@ -93,16 +119,6 @@ class Network:
     def rail_bandwidth(self) -> float:
         """Bytes a second of one rail in one direction."""
         return self.rail_gb_per_s * GIGA
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
-
-
-def _check(condition: bool, network: Network, name: str, wanted: str) -> None:
-    if not condition:
-        given = getattr(network, name, None) if "." not in name else network.topology[name.partition(".")[2]]
-        raise SimulationError(f"network {network.name}: {name} is {given!r}; it must be {wanted}")
 
 
 def package_file(name: str) -> Path:

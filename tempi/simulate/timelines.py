@@ -30,6 +30,7 @@ MESSAGES = frozenset({SEND, RECEIVE})
 WAITS = frozenset({"library wait", "wait for batch"})
 COLUMNS = ("bytes", "blocks", "touched", "pages", "indexed")
 MOST_RANKS = 1 << 20
+MOST_NUMBER = 1 << 50  # of bytes, blocks and pages of a message
 Row = tuple[int, ...]  # source, target, and the columns
 
 
@@ -178,10 +179,17 @@ def _numbered(events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mappin
 
 def _row(path: Path, rank: int, arguments: Mapping[str, Any]) -> Row:
     try:
-        return rank, int(arguments["peer"]), *(int(arguments[name]) for name in COLUMNS)
-    except (KeyError, ValueError, TypeError) as error:
+        peer, *numbers = (int(arguments[name]) for name in ("peer", *COLUMNS))
+    except (KeyError, ValueError, TypeError, OverflowError) as error:
         wanted = ", ".join(("peer", *COLUMNS))
         raise SimulationError(f"{path} is damaged: a message lacks one of the numbers {wanted}") from error
+    for name, number in zip(COLUMNS, numbers, strict=True):
+        least = 1 if name == "blocks" and numbers[0] > 0 else 0
+        if not least <= number <= MOST_NUMBER:
+            raise SimulationError(
+                f"{path} is damaged: the {name} of a message are {number}, not {least} to {MOST_NUMBER:,}"
+            )
+    return rank, peer, *numbers
 
 
 def _messages(rows: Sequence[Row]) -> Messages:

@@ -1,6 +1,7 @@
 """Recorded messages: rounds, damaged files, and a program whose messages are recorded and simulated."""
 
 import json
+import math
 import sys
 
 import pytest
@@ -96,6 +97,24 @@ def test_files_that_are_no_timelines(tmp_path, text, words):
         (tmp_path / "a.json").write_text(text)
     with pytest.raises(SimulationError, match=words):
         read_rounds([tmp_path / "a.json"])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"bytes": 10**30}, "the bytes of a message are 1000000000000000000000000000000, not 0 to "),
+        ({"bytes": -1}, "the bytes of a message are -1, not 0 to "),
+        ({"blocks": 0}, "the blocks of a message are 0, not 1 to "),
+        ({"pages": -2}, "the pages of a message are -2, not 0 to "),
+        ({"bytes": math.inf}, "a message lacks one of the numbers"),
+    ],
+)
+def test_impossible_numbers_of_a_message_are_named(tmp_path, change, words):
+    events = events_of(0, ["send"])
+    events[1]["args"] |= change
+    (tmp_path / "a.json").write_text(json.dumps({"traceEvents": events}))
+    with pytest.raises(SimulationError, match=f"a.json is damaged: {words}"):
+        read_timelines([tmp_path / "a.json"])
 
 
 def test_the_file_of_a_job_has_all_ranks(tmp_path):
