@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from tempi.cuda.gpus import gpus
 from tempi.run.environment import without_preload
 
 BENCH = Path(__file__).resolve().parents[1]
@@ -72,3 +74,19 @@ def launch_command(mpirun: str, ranks: int, arguments: Sequence[str] = ()) -> li
 def preloaded(lib: Path) -> list[str]:
     """Start a program with the shim, without starting the launcher with it."""
     return ["env", f"LD_PRELOAD={lib.resolve()}"]
+
+
+def need_cupy(n_gpus: int = 1) -> None:
+    """Check what a benchmark of GPU memory in Python needs.
+
+    Raises
+    ------
+    click.ClickException
+        If this machine has fewer GPUs, or if CuPy is not installed.
+    """
+    if not gpus():
+        raise click.ClickException("this benchmark needs a GPU; this machine has none")
+    if n_gpus > len(gpus()):
+        raise click.ClickException(f"{n_gpus} ranks need as many GPUs; this machine has {len(gpus())}")
+    if importlib.util.find_spec("cupy") is None:
+        raise click.ClickException("this benchmark needs CuPy: pip install cupy-cuda12x")

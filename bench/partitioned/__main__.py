@@ -29,6 +29,24 @@ MOST_RATIO, MOST_FIRST_US = 1.15, 15.0  # of 64 partitions of 1 MiB between two 
 NAMES = ("way", "median_us", "min_us", "p90_us", "right")
 
 
+def compiled(out: Path, mpicc: str) -> Path:
+    """The driver.
+
+    Raises
+    ------
+    click.ClickException
+        If the MPI library has no partitioned messages.
+    """
+    try:
+        return compile_mpi("partitioned/driver.cpp", (out / "build" / "partitioned_driver").resolve(), mpicc)
+    except RuntimeError as error:
+        if "MPI_Psend_init" not in str(error):
+            raise
+        raise click.ClickException(
+            f"the MPI library of {mpicc} has no MPI_Psend_init: take a library with MPI 4.0"
+        ) from error
+
+
 @click.command(help=__doc__)
 @click.option("--memory", type=click.Choice(["device", "managed", "pinned", "host"]), default="device")
 @click.option("--partitions", default=64, show_default=True, help="number of partitions of the sender")
@@ -53,7 +71,7 @@ def main(
     out: Path,
 ) -> None:
     launcher, shim = mpirun or find_mpirun(), any_shim()
-    driver = compile_mpi("partitioned/driver.cpp", (out / "build" / "partitioned_driver").resolve(), mpicc)
+    driver = compiled(out, mpicc)
     numbers = (partitions, received or partitions, partition_bytes, block_bytes, repeats)
     command = [*launch_command(launcher, 2, launcher_args.split()), *preloaded(shim), str(driver), memory]
     printed = rows_printed([*command, *map(str, numbers)])

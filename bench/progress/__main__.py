@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from bench.common.commands import BENCH, CONSOLE, RESULTS, launch_command, rows_printed
+from bench.common.commands import BENCH, CONSOLE, RESULTS, launch_command, need_cupy, rows_printed
 from bench.common.tables import machine_facts, write_csv
 from tempi.run.shims import any_shim
 
@@ -38,6 +38,7 @@ def rows_of(mpirun: str, shim: Path, level: str, progress: str) -> list[dict[str
 @click.option("--shim", type=Path, default=None, help="libtempi.so to preload [this installation's]")
 @click.option("--out", type=Path, default=RESULTS / "latest", help="folder for progress.csv")
 def main(mpirun: str, shim: Path | None, out: Path) -> None:
+    need_cupy()
     lib = shim or any_shim()
     os.chdir(BENCH.parent)
     rows = [row for level, progress in SETTINGS for row in rows_of(mpirun, lib, level, progress)]

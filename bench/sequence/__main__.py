@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from bench.common.commands import BENCH, CONSOLE, RESULTS, launch_command, preloaded, rows_printed
+from bench.common.commands import BENCH, CONSOLE, RESULTS, launch_command, need_cupy, preloaded, rows_printed
 from bench.common.tables import machine_facts, number, write_csv
 from tempi.run.shims import any_shim
 
@@ -94,6 +94,7 @@ def main(
     name: str,
     out: Path,
 ) -> None:
+    need_cupy()
     lib, out = (shim or any_shim()).absolute(), out.absolute()
     os.chdir(BENCH.parent)
     launcher = [*launch_command(mpirun, 2, launcher_args.split()), *preloaded(lib)]
