@@ -7,8 +7,12 @@ tensor, in GPU memory if PyTorch finds a GPU.
 """
 
 import tempi  # before mpi4py: this switches TEMPI on
-import torch
 from mpi4py import MPI
+
+try:
+    import torch
+except ImportError as error:
+    raise SystemExit("this example needs PyTorch: pip install torch") from error
 
 IMAGES, CHANNELS, HEIGHT, WIDTH, LAYERS = 2, 8, 64, 96, 3
 

@@ -15,7 +15,10 @@ from mpi4py import MPI
 
 ON_GPU = "--numpy" not in sys.argv
 if ON_GPU:
-    import cupy as xp
+    try:
+        import cupy as xp
+    except ImportError as error:
+        raise SystemExit("this example needs CuPy: pip install cupy-cuda12x, or use --numpy") from error
 else:
     xp = np
 

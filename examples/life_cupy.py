@@ -7,10 +7,14 @@ A column of an array is not contiguous: tempi.view describes it to MPI, and noth
 
 from typing import Any
 
-import cupy
 import numpy as np
 import tempi  # before mpi4py: this switches TEMPI on
 from mpi4py import MPI
+
+try:
+    import cupy
+except ImportError as error:
+    raise SystemExit("this example needs CuPy and a GPU: pip install cupy-cuda12x") from error
 
 SHAPE, STEPS = (256, 256), 100  # of the board
 

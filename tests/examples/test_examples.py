@@ -8,7 +8,7 @@ import pytest
 
 from support import gpu_memory, needs, shim
 from support.outcomes import rows_of_report
-from support.programs import compiled, mpicc, mpirun, succeed
+from support.programs import compiled, mpicc, mpirun, run, succeed
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -112,6 +112,20 @@ def test_life_with_cupy():
 @needs.torch()
 def test_convolution_with_torch():
     assert "the same images" in run_python(2, "convolution_torch.py", shim.preloaded()).out
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "words"),
+    [
+        ("gradients.py", "cupy", "this example needs CuPy: pip install cupy-cuda12x, or use --numpy"),
+        ("life_cupy.py", "cupy", "this example needs CuPy and a GPU: pip install cupy-cuda12x"),
+        ("convolution_torch.py", "torch", "this example needs PyTorch: pip install torch"),
+    ],
+)
+def test_a_missing_package_is_told_in_one_sentence(name, module, words):
+    without = "import runpy, sys; sys.modules[sys.argv[1]] = None; runpy.run_path(sys.argv[2], run_name='__main__')"
+    done = run([sys.executable, "-c", without, module, str(EXAMPLES / name)], shim.clean_environment())
+    assert (done.code, done.err.strip()) == (1, words)
 
 
 @pytest.mark.parametrize("n_ranks", [1, 3])
