@@ -61,16 +61,27 @@ def profile_in_use() -> tuple[str | None, str]:
     return None, of_auto if chosen == "auto" else f"TEMPI_PROFILE={chosen} cannot be used"
 
 
+def _path_to_preload() -> tuple[str | None, str]:
+    """What ``tempi lib`` prints, and the reason if there is none."""
+    try:
+        return lib_path(), ""
+    except RuntimeError as error:
+        return None, str(error)
+
+
 def installation() -> dict[str, Any]:
     """The build, the libraries in use, and what they do with GPU memory, for programs."""
     let_pass()  # what a Python without `import tempi` gets
     mpi, why_no_mpi = _mpi_of_this_python()  # first, so that the library finds it
     lib, build = library(), {key.lower().replace(" ", "_"): value for key, value in build_info().items()}
     profile, why_no_profile = profile_in_use()
+    path, why_no_path = _path_to_preload()
     aware, direct = lib.cuda_aware(), lib.direct()
     return build | {
         "cuda": None if build["cuda"] == "none" else build["cuda"],
-        "libtempi_so": lib.path,
+        "libtempi_so": path,
+        "why_no_libtempi_so": why_no_path or None,
+        "shim": lib.path,
         "handles_calls": is_in_the_way() and lib.active(),
         "installed_for": list(installed()),
         "documents": str(package_folder() / "docs"),
@@ -87,24 +98,17 @@ def installation() -> dict[str, Any]:
     }
 
 
-def _path_to_preload() -> str:
-    """What ``tempi lib`` prints."""
-    try:
-        return f"{lib_path()} (for LD_PRELOAD, see tempi lib)"
-    except RuntimeError as error:
-        return f"none ({error})"
-
-
 def build_rows() -> dict[str, str]:
     """The same facts as texts for people."""
     found, lib, texts = installation(), library(), build_info()
     mpi = found["mpi_of_this_python"] or f"none ({found['why_no_mpi_of_this_python']})"
+    path, no_path = found["libtempi_so"], f"none ({found['why_no_libtempi_so']})"
     why_no_profile = found["why_no_profile"] or ""
     no_profile = why_no_profile if why_no_profile.startswith(UNKNOWN) else f"none ({why_no_profile})"
     unused = "handles no calls of this command; tempi run loads it into the ranks of a program"
     use = "handles calls" if found["handles_calls"] else unused
     return texts | {
-        "libtempi.so": _path_to_preload(),
+        "libtempi.so": f"{path} (for LD_PRELOAD, see tempi lib)" if path else no_path,
         "shim": f"{lib.path} ({use})",
         "installed for": ", ".join(found["installed_for"]),
         "documents": found["documents"],

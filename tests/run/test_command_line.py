@@ -151,6 +151,14 @@ def test_info_is_an_object_for_programs_and_whole_lines_in_a_pipe(tempi, environ
     assert all(any(meaning in line for line in text.splitlines()) for meaning in meanings)
 
 
+def test_info_names_the_same_libraries_in_json_and_in_text(tempi, environment):
+    found = json.loads(tempi("info", "--json", **environment).out)["tempi"]
+    rows = dict(line.split(maxsplit=1) for line in tempi("info", **environment).out.splitlines() if " /" in line)
+    assert rows["libtempi.so"].startswith(f"{found['libtempi_so']} (")
+    assert rows["shim"].startswith(f"{found['shim']} (")
+    assert found["libtempi_so"] == tempi("lib", **environment).out.strip()
+
+
 def test_the_json_of_info_has_values_for_programs(tempi, environment):
     """Reasons are texts of their own, whose names begin with why."""
     variables = {"TEMPI_DEVICE": "none", "TEMPI_POOL_LIMIT": "4096", "TEMPI_CACHE_DIR": "2024", "TEMPI_REPORT": "0"}
