@@ -222,7 +222,7 @@ def main(
     tests all pairs. With more ranks, it tests the pairs whose rank numbers differ by 1, 2, 4, ...
 
     If a test fails, or if there was no time for any test, the exit code is 1. Send the output file with the
-    bug report.
+    bug report. If no rank starts, the command does not write this file.
 
     The command takes at most 20 s more than --seconds. The result lists the tests for which the time was too
     short.
@@ -237,11 +237,14 @@ def main(
         runs = run_all(start_of_ranks(mpirun, hosts, n, ranks_command), names, seconds, console)
     except RuntimeError as error:
         raise click.ClickException(str(error)) from error
+    has_report = any(run.ranks for run in runs)
     try:
-        write_report(output, facts(), runs)
+        if has_report:
+            write_report(output, facts(), runs)
     except OSError as error:
         raise click.ClickException(f"{output} cannot be written: {error.strerror} (--output FILE)") from error
     summary, is_right = summary_of(runs, names, is_asked=strategies is not None)
-    where = "" if output == STANDARD_OUTPUT else f" Report: {output}"
+    where = " No report was written." if not has_report else f" Report: {output}"
+    where = "" if output == STANDARD_OUTPUT else where
     console.print(f"{summary}.{where}", highlight=False, soft_wrap=True)
     sys.exit(0 if is_right else 1)
