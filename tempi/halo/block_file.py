@@ -109,7 +109,9 @@ def _step(comm: MPI.Intracomm, path: str, done: str, call: Callable[[], Result])
 
 
 def _check_folder(path: str) -> None:
-    """OSError if the folder is not there: Open MPI may hang if only some ranks can open a file."""
+    """OSError for a folder, and for a file in no folder: Open MPI may hang if only some ranks can open a file."""
+    if Path(path).is_dir():
+        raise OSError(f"the file {path} cannot be written: it is a folder")
     folder = Path(path).parent
     if not folder.is_dir():
         raise OSError(f"the file {path} cannot be written: this node has no folder {folder}")

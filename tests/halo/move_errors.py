@@ -120,6 +120,10 @@ def path_that_does_not_exist(comm):
     grid().save(comm, "/nonexistent/file.npy", local(comm))
 
 
+def path_of_a_folder(comm):
+    grid().save(comm, "/tmp", local(comm))
+
+
 @contextmanager
 def in_folder(name):
     before = os.getcwd()

@@ -100,6 +100,7 @@ def test_places_without_a_rank_are_zero(ranks, tmp_path):
         (cases.objects, "TypeError", "Python objects"),
         (cases.different_paths, "ValueError", "path must be the same on all ranks: rank 0 has /nonexistent/0"),
         (cases.path_that_does_not_exist, "OSError", "file.npy cannot be written: this node has no folder /nonexist"),
+        (cases.path_of_a_folder, "OSError", "the file /tmp cannot be written: it is a folder"),
         (cases.path_that_one_rank_lacks, "OSError", "file.npy cannot be written: this node has no folder results"),
         (cases.file_that_cannot_be_opened, "OSError", "the file /proc/file.npy cannot be opened for writing: "),
         (cases.header_that_one_rank_cannot_write, "OSError", "file.npy cannot be written"),
