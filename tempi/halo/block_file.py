@@ -109,7 +109,7 @@ def _step(comm: MPI.Intracomm, path: str, done: str, call: Callable[[], Result])
 
 
 def _check_folder(path: str) -> None:
-    """OSError for a folder, and for a file in no folder: Open MPI may hang if only some ranks can open a file."""
+    """OSError for a folder, and for a file in no folder. Open MPI may hang if some ranks cannot open it."""
     if Path(path).is_dir():
         raise OSError(f"the file {path} cannot be written: it is a folder")
     folder = Path(path).parent
