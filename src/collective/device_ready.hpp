@@ -5,7 +5,7 @@
 // Invariants
 //   A word is taken back to 0 by the thread that makes its partition ready: each partition is made ready once.
 //   The words are looked at only while the request is active and has partitions that are not ready.
-//   In a round of the library, its request is started when all partitions are packed (Partitioned::start_deferred), and
+//   In a round of the library, its request is started when all partitions are packed (Partitioned::note_packed), and
 //   its completion is only tested: a call that waits in the library would not look at the words.
 #pragma once
 

@@ -132,7 +132,7 @@ int make_ready_packed(const PartitionedPtr& sent, Runs runs, FunctionRef<int()> 
     const bool is_sound = run.n > 0 && (!sent || (sent->has(run.first) && sent->has(last)));
     if (sent && is_sound) sent->move(run.first, last);
     if (!sent || !sent->is_deferred()) continue;
-    const int code = is_sound ? sent->start_deferred(run.n) : raise(sent->comm(), MPI_ERR_ARG);
+    const int code = is_sound ? sent->note_packed(run.n) : raise(sent->comm(), MPI_ERR_ARG);
     if (code != MPI_SUCCESS) return code;
     is_deferred = true;
   }

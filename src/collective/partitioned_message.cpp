@@ -10,6 +10,7 @@
 #include "collective/wait_until.hpp"
 #include "device/stream_order.hpp"
 #include "mpi/errors.hpp"
+#include "mpi/progress.hpp"
 
 namespace tempi::collective {
 namespace {
@@ -30,14 +31,15 @@ std::uint64_t digest_of(const std::byte* bytes, std::int64_t n) {
 
 // A round of the library, of a send whose partitions kernels make ready: a call that waits looks at their words. The
 // request is started when all partitions are packed, because Open MPI 5.0 may complete it too early, if the library
-// makes progress while a partition is not ready.
+// makes progress while a partition is not ready. A thread that waits for the request starts it.
 class DeferredRound final : public message::Continuation {
  public:
-  explicit DeferredRound(std::shared_ptr<LibraryRound> round) : round_(std::move(round)) {}
+  explicit DeferredRound(std::shared_ptr<Partitioned> round) : round_(std::move(round)) {}
 
   bool has_ended(Message& message, bool waits) noexcept override try {
     const auto test = [&] { return round_->has_ended(message.start_code); };
-    if (!(waits ? wait_until(Clock::time_point::max(), test) : test())) return false;
+    if (waits) round_->await(test);
+    else if (!test()) return false;
     round_->note_end();
     return true;
   } catch (const Refused& refused) {
@@ -49,7 +51,7 @@ class DeferredRound final : public message::Continuation {
   }
 
  private:
-  const std::shared_ptr<LibraryRound> round_;
+  const std::shared_ptr<Partitioned> round_;
 };
 
 }  // namespace
@@ -111,8 +113,8 @@ int Partitioned::start_round(Message& message) {
   }
   if (is_ready_by_kernels_.load(std::memory_order_acquire)) {
     n_packed_.store(0, std::memory_order_relaxed);
-    is_deferred_.store(true, std::memory_order_release);
-    message.continuation = std::make_shared<DeferredRound>(shared_from_this());
+    deferred_.store(Deferred::filling, std::memory_order_release);
+    message.continuation = std::make_shared<DeferredRound>(std::static_pointer_cast<Partitioned>(shared_from_this()));
     message.state.become(MessageState::replaced);
     return MPI_SUCCESS;
   }
@@ -121,12 +123,29 @@ int Partitioned::start_round(Message& message) {
   return code;
 }
 
-int Partitioned::start_deferred(int n) {
+int Partitioned::note_packed(int n) {
   if (n_packed_.fetch_add(n, std::memory_order_acq_rel) + n < n_) return MPI_SUCCESS;
+  deferred_.store(Deferred::packed);
+  return n_waiting_.load() > 0 ? MPI_SUCCESS : start_deferred();
+}
+
+int Partitioned::start_deferred() {
+  Deferred packed = Deferred::packed;
+  if (!deferred_.compare_exchange_strong(packed, Deferred::starting)) return MPI_SUCCESS;
+  const LibraryHeld alone;
   int code = start_request();
   if (code == MPI_SUCCESS) code = real_.MPI_Pready_range(0, n_ - 1, request_);
-  is_deferred_.store(false, std::memory_order_release);
+  deferred_.store(Deferred::no, std::memory_order_release);
   return code;
+}
+
+void Partitioned::await(FunctionRef<bool()> has_ended) {
+  struct Waiting {
+    std::atomic<int>& n;
+    explicit Waiting(std::atomic<int>& of) : n(of) { n.fetch_add(1); }
+    ~Waiting() { n.fetch_sub(1); }
+  } const waiting(n_waiting_);
+  wait_until(Clock::time_point::max(), has_ended);
 }
 
 int Partitioned::start_request() { return real_.MPI_Start(&request_); }
@@ -137,7 +156,9 @@ void Partitioned::make_ready(int first, int last) {
 }
 
 bool Partitioned::has_ended(int& code) {
-  if (has_unready() || is_deferred()) return false;
+  if (has_unready()) return false;
+  if (code = start_deferred(); code != MPI_SUCCESS) return true;
+  if (is_deferred()) return false;
   int flag = 0;
   code = real_.MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
   if (code != MPI_SUCCESS || !flag) return code != MPI_SUCCESS;

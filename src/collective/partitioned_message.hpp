@@ -65,10 +65,11 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   void note_ready(std::span<const message::PartitionRun> runs) noexcept {
     for (const message::PartitionRun& run : runs) n_unready_.fetch_sub(run.n, std::memory_order_acq_rel);
   }
-  // A round of the library whose request is started when all partitions are packed. start_deferred(): `n` more are
-  // packed.
-  bool is_deferred() const { return is_deferred_.load(std::memory_order_acquire); }
-  int start_deferred(int n);
+  // A round of the library whose request is started when all partitions are packed. note_packed(): `n` more are packed.
+  bool is_deferred() const { return deferred_.load(std::memory_order_acquire) != Deferred::no; }
+  int note_packed(int n);
+  // Waits for the end of such a round. Meanwhile, only this thread starts the request.
+  void await(FunctionRef<bool()> has_ended);
   device::Device& device() const { return device_; }
   device::Context gpu() const { return pack::locate(end_, n_ * count_, device_).first.context; }  // of the buffer
 
@@ -82,6 +83,10 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   }
 
  private:
+  // The start of the library's request in a round: not deferred, or done; or what it waits for.
+  enum class Deferred : std::uint8_t { no, filling, packed, starting };
+  int start_deferred();  // if all partitions are packed
+
   // The state of a received partition.
   enum class Bytes : std::uint8_t { packed, being_unpacked, unpacked };
 
@@ -120,7 +125,8 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   Handle request_ = 0;                  // of the library
   std::atomic<bool> is_ready_by_kernels_{false};
   std::atomic<int> n_unready_{0}, n_packed_{0};
-  std::atomic<bool> is_deferred_{false};
+  std::atomic<Deferred> deferred_{Deferred::no};
+  std::atomic<int> n_waiting_{0};  // threads that wait for a deferred round
   std::unique_ptr<SentRounds> sent_rounds_{};
   std::unique_ptr<ReceivedRounds> received_rounds_{};
 };

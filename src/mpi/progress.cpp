@@ -43,15 +43,21 @@ Endless& endless() {
 
 int let_library_go_on() noexcept {
   auto& [mutex, comm, receive] = endless();
-  {
-    const CallLock lock(mutex);
-    if (is_null(receive)) {
-      if (!has_world()) return MPI_SUCCESS;  // MPI_COMM_SELF is not valid either
-      if (const int code = endless().begin(); code != MPI_SUCCESS) return code;
-    }
+  const CallLock lock(mutex);
+  if (is_null(receive)) {
+    if (!has_world()) return MPI_SUCCESS;  // MPI_COMM_SELF is not valid either
+    if (const int code = endless().begin(); code != MPI_SUCCESS) return code;
   }
   int flag = 0;
   return real_pmpi().MPI_Request_get_status(receive, &flag, MPI_STATUS_IGNORE);
+}
+
+LibraryHeld::LibraryHeld() noexcept : may_overlap_(calls_may_overlap.load(std::memory_order_relaxed)) {
+  if (may_overlap_) endless().mutex.lock();
+}
+
+LibraryHeld::~LibraryHeld() {
+  if (may_overlap_) endless().mutex.unlock();
 }
 
 void end_library_progress() noexcept {
