@@ -88,10 +88,12 @@ bool is_order_asked_here() noexcept {
   return own != nullptr && (has_stream(*own) || !own->of_arrays.empty());
 }
 
+bool is_default_stream(StreamHandle handle) noexcept { return reinterpret_cast<std::uintptr_t>(handle) <= kPerThread; }
+
 void set_stream(Device* device, StreamHandle handle) {
   OfThread* const own = of_thread();
   if (own == nullptr) return;
-  const bool is_default = reinterpret_cast<std::uintptr_t>(handle) <= kPerThread || handle == kNoStream;
+  const bool is_default = is_default_stream(handle) || handle == kNoStream;
   if (!is_default && device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
   own->stream = is_default ? ProgramStream{handle, nullptr} : device->program_stream(handle);
   order_asked.store(OrderAsked::yes);

@@ -25,6 +25,9 @@ namespace tempi::device {
 // The handle value for "the thread has no stream". (Null is the legacy default stream of CUDA.)
 inline const StreamHandle kNoStream = reinterpret_cast<StreamHandle>(~std::uintptr_t{0});
 
+// True: the handle names a default stream, which each context has.
+bool is_default_stream(StreamHandle handle) noexcept;
+
 // Set and get the stream of the calling thread. set_stream() throws Error (stream) if the handle is not a stream.
 // `device` may be null.
 void set_stream(Device* device, StreamHandle handle);

@@ -225,10 +225,12 @@ void prepare(device::Device& device, const std::vector<Round>& rounds, StreamHan
   if (!why_cpu.empty() && scope_of(device, handle, {}, nullptr).is_capturing()) refuse_capture(why_cpu);
 }
 
+constexpr const char* kNoGpu = "this process uses no GPU";
+
 // After an error, the later rounds are queued as well: the other processes wait for them.
 int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
   device::Device* const device = device::current();
-  if (device == nullptr) throw Error(ErrorKind::stream, "this process uses no GPU");
+  if (device == nullptr) return exchange_ordinary_messages(real, all, kNoGpu);  // a default stream: it has no work
   std::vector<Round> rounds = rounds_of(all);
   prepare(*device, rounds, handle);
   int code = MPI_SUCCESS;
@@ -251,6 +253,7 @@ int carry_out(const Real& real, AllStarted&& all, StreamHandle handle) {
 
 int start_enqueue(const Real&, int count, void* requests, StreamHandle stream) {
   if (count < 0) return raise(comm_world(), MPI_ERR_COUNT);
+  if (device::current() == nullptr && !device::is_default_stream(stream)) throw Error(ErrorKind::stream, kNoGpu);
   const device::OrderedByMarks ordered;
   AllStarted started;
   started.reserve(static_cast<std::size_t>(count));

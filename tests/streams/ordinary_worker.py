@@ -229,3 +229,23 @@ def with_a_plain_peer(n: int, late: float) -> dict[str, int]:
     for request in requests:
         request.Free()
     return counts()
+
+
+def without_gpu() -> tuple[list[list[float]], str]:
+    """Two exchanges of a ring in a process that uses no GPU, in the default stream; the error of another stream."""
+    right, left = (WORLD.rank + 1) % WORLD.size, (WORLD.rank - 1) % WORLD.size
+    sent, received, found = np.zeros(3), np.zeros(3), []
+    requests = [WORLD.Recv_init(received, left, 1), WORLD.Send_init(sent, right, 1)]
+    for turn in range(2):
+        sent[:] = 10 * turn + WORLD.rank
+        tempi.start_enqueue(requests, 0)
+        tempi.wait_enqueue(requests, 0)
+        found.append(received.tolist())
+    words = ""
+    try:
+        tempi.start_enqueue(requests, 1 << 20)
+    except MPI.Exception as error:
+        words = error.Get_error_string()
+    for request in requests:
+        request.Free()
+    return found, words

@@ -103,3 +103,10 @@ def test_the_option_makes_the_thread():
 def test_a_peer_that_dies_ends_the_wait(tmp_path, when):
     """The stream does not hang, and the next call says so."""
     assert "at the other end" in report_of_the_other(tmp_path, when, {**FAKE, "TESTS_KIND": "managed"})
+
+
+def test_a_process_without_a_gpu(ranks):
+    """Its exchanges are ordinary messages: a default stream has no work there."""
+    for rank, (found, words) in enumerate(ranks(2, TEMPI_DEVICE="none").call(worker.without_gpu)):
+        assert found == [[turn * 10.0 + 1 - rank] * 3 for turn in range(2)]
+        assert words.endswith("this process uses no GPU")
