@@ -195,6 +195,8 @@ def _value_of(option: Option) -> str:
 
 def print_info(with_all: bool, as_json: bool) -> None:
     """Print everything: tables, or one JSON object."""
+    for warning in library().option_warnings().splitlines():
+        print(f"tempi: warning: {warning}", file=sys.stderr)
     found_gpus = gpu_facts()  # first, so that the profile is the one for these GPUs
     rows = option_rows(with_all)
     if as_json:

@@ -261,6 +261,7 @@ void bind_library(py::module_& module) {
       .def("mpi_library", [](const Library& self) { return std::string(self.table().mpi_library()); })
       .def("cuda_aware", [](const Library& self) { return std::string(self.table().cuda_aware()); })
       .def("active", [](const Library& self) { return self.table().active() != 0; })
+      .def("option_warnings", [](const Library& self) { return std::string(self.table().option_warnings()); })
       .def("options", option_rows)
       .def("counters", counter_rows)
       .def("reset_counters", [](const Library& self) { self.table().reset_counters(); })

@@ -81,6 +81,15 @@ std::size_t option_rows(const tempi_option** rows) {
   return all.size();
 }
 
+const char* lines_of_warnings() {
+  static const std::string all = [] {
+    std::string lines;
+    for (const std::string& warning : option_warnings()) lines += warning + "\n";
+    return lines;
+  }();
+  return all.c_str();
+}
+
 std::size_t counter_rows(tempi_counter* rows, std::size_t capacity) {
   const std::vector<CounterRow> all = counters();
   for (std::size_t i = 0; i < std::min(capacity, all.size()); ++i) {
@@ -254,6 +263,7 @@ constexpr tempi_api_table kTable = {
     cuda_aware,
     is_active,
     option_rows,
+    lines_of_warnings,
     counter_rows,
     reset_counters,
     explain,

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define TEMPI_API_VERSION 13
+#define TEMPI_API_VERSION 14
 
 typedef struct tempi_option {
   const char* name; /* without TEMPI_ */
@@ -78,6 +78,7 @@ typedef struct tempi_api_table {
   const char* (*cuda_aware)(void);  /* "yes: why", "no: why" or "unknown ..."; "" when no MPI library is loaded */
   int (*active)(void);              /* 1 when calls are being handled */
   size_t (*options)(const tempi_option** rows);
+  const char* (*option_warnings)(void); /* a line for each TEMPI_ variable that has no effect, or an old name */
   size_t (*counters)(tempi_counter* rows, size_t capacity); /* returns how many there are */
   void (*reset_counters)(void);
   tempi_explanation (*explain)(uint64_t datatype, int64_t count);

@@ -151,6 +151,16 @@ def test_info_is_an_object_for_programs_and_whole_lines_in_a_pipe(tempi, environ
     assert all(any(meaning in line for line in text.splitlines()) for meaning in meanings)
 
 
+@pytest.mark.parametrize("json", [[], ["--json"]], ids=["text", "json"])
+def test_info_warns_of_options_without_effect(tempi, environment, json):
+    wrong = {"TEMPI_STRATEGY": "foo", "TEMPI_REPROT": "1", "TEMPI_PATIENCE": "7"}
+    told = tempi("info", *json, **environment | wrong).err.splitlines()
+    assert len(told) == 3
+    assert any(line.startswith("tempi: warning: TEMPI_STRATEGY=foo is ignored: it takes one of ") for line in told)
+    assert "tempi: warning: TEMPI_REPROT is not an option of TEMPI; did you mean TEMPI_REPORT?" in told
+    assert "tempi: warning: TEMPI_PATIENCE is now TEMPI_MATCH_TIMEOUT" in told
+
+
 def test_info_names_the_same_libraries_in_json_and_in_text(tempi, environment):
     found = json.loads(tempi("info", "--json", **environment).out)["tempi"]
     rows = dict(line.split(maxsplit=1) for line in tempi("info", **environment).out.splitlines() if " /" in line)
