@@ -10,7 +10,6 @@
 #include "collective/wait_until.hpp"
 #include "device/stream_order.hpp"
 #include "mpi/errors.hpp"
-#include "mpi/progress.hpp"
 
 namespace tempi::collective {
 namespace {

@@ -11,6 +11,7 @@
 #include "collective/received_rounds.hpp"
 #include "collective/sent_rounds.hpp"
 #include "collective/stage.hpp"
+#include "mpi/progress.hpp"
 #include "mpi_config.h"
 
 namespace tempi::collective {
@@ -58,7 +59,10 @@ class Partitioned final : public message::CompletionHook, public LibraryRound {
   }
 
   // Of a send, whose partitions kernels may make ready from now on (device_ready.hpp).
-  void note_ready_by_kernels() noexcept { is_ready_by_kernels_.store(true, std::memory_order_release); }
+  void note_ready_by_kernels() noexcept {
+    LibraryHeld::expect();
+    is_ready_by_kernels_.store(true, std::memory_order_release);
+  }
   // True: the request is active, and has partitions that are not ready.
   bool has_unready() const { return n_unready_.load(std::memory_order_acquire) > 0; }
   // Before they are made ready: the round may end, and the next one start, in the same moment.

@@ -1,5 +1,6 @@
 #include "mpi/progress.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace {
 struct Endless {
   RecursiveMutex<Lock::library_progress> mutex;  // an error handler of the program may wait in it
   Handle comm = comm_null(), receive = request_null();
+  std::atomic<bool> may_be_held{false};  // by a LibraryHeld
 
   int begin() {
     const Real& mpi = real_pmpi();
@@ -42,15 +44,22 @@ Endless& endless() {
 }  // namespace
 
 int let_library_go_on() noexcept {
-  auto& [mutex, comm, receive] = endless();
-  const CallLock lock(mutex);
-  if (is_null(receive)) {
-    if (!has_world()) return MPI_SUCCESS;  // MPI_COMM_SELF is not valid either
-    if (const int code = endless().begin(); code != MPI_SUCCESS) return code;
+  auto& [mutex, comm, receive, may_be_held] = endless();
+  {
+    const CallLock lock(mutex);
+    if (is_null(receive)) {
+      if (!has_world()) return MPI_SUCCESS;  // MPI_COMM_SELF is not valid either
+      if (const int code = endless().begin(); code != MPI_SUCCESS) return code;
+    }
   }
   int flag = 0;
-  return real_pmpi().MPI_Request_get_status(receive, &flag, MPI_STATUS_IGNORE);
+  const auto ask = [&] { return real_pmpi().MPI_Request_get_status(receive, &flag, MPI_STATUS_IGNORE); };
+  if (!may_be_held.load(std::memory_order_relaxed)) return ask();
+  const LibraryHeld alone;
+  return ask();
 }
+
+void LibraryHeld::expect() noexcept { endless().may_be_held.store(true, std::memory_order_relaxed); }
 
 LibraryHeld::LibraryHeld() noexcept : may_overlap_(calls_may_overlap.load(std::memory_order_relaxed)) {
   if (may_overlap_) endless().mutex.lock();
@@ -61,7 +70,7 @@ LibraryHeld::~LibraryHeld() {
 }
 
 void end_library_progress() noexcept {
-  auto& [mutex, comm, receive] = endless();
+  auto& [mutex, comm, receive, may_be_held] = endless();
   const CallLock lock(mutex);
   if (is_null(receive)) return;
   const Real& mpi = real_pmpi();

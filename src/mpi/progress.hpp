@@ -7,9 +7,12 @@ namespace tempi {
 // Lets the library make progress. Returns an error code of the library. If MPI_COMM_WORLD is not
 // valid, as in a program that has only sessions, it does nothing and returns MPI_SUCCESS.
 int let_library_go_on() noexcept;
-// While an object exists, no other thread lets the library go on.
+
+// While an object exists, no other thread lets the library go on by let_library_go_on(). Before the first object,
+// expect() is called.
 class LibraryHeld {
  public:
+  static void expect() noexcept;
   LibraryHeld() noexcept;
   ~LibraryHeld();
   LibraryHeld(const LibraryHeld&) = delete;
@@ -18,6 +21,7 @@ class LibraryHeld {
  private:
   const bool may_overlap_;
 };
+
 // Before the library ends.
 void end_library_progress() noexcept;
 
