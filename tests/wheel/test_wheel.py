@@ -52,9 +52,10 @@ def site(request, tmp_path_factory):
 
 def test_info_finds_the_mpi_and_takes_its_shim(site):
     text = site.run("tempi", "info", COLUMNS="200").out
-    assert re.search(rf"libtempi.so +\S*/tempi/lib/{site.mpi}/libtempi.so \(is not in use here\)", text)
+    assert re.search(r"libtempi.so +\S*/tempi/lib/libtempi.so \(for LD_PRELOAD", text)
+    assert re.search(rf"shim +\S*/tempi/lib/{site.mpi}/libtempi.so \(handles no calls of this command", text)
     preloaded = site.run("tempi", "run", "--", "tempi", "info", COLUMNS="200").out
-    assert re.search(rf"libtempi.so +\S*/tempi/lib/{site.mpi}/libtempi.so \(handles calls\)", preloaded)
+    assert re.search(rf"shim +\S*/tempi/lib/{site.mpi}/libtempi.so \(handles calls\)", preloaded)
     assert re.search(rf"MPI of this Python +{NAMES[site.mpi]}", text)
     assert "openmpi, mpich, mpiabi" in text
 
