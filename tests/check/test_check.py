@@ -122,7 +122,7 @@ def test_the_columns_are_explained_below_the_tables(check):
 
 
 def test_the_tables_have_at_most_100_columns_and_no_long_outcomes(check):
-    done, report = check("--strategies", "auto,library", TEMPI_DEVICE="none")
+    done, report = check("--strategies", "auto,library", "--seconds", "60", TEMPI_DEVICE="none")
     assert done.code == 0, done.text
     assert max(map(len, done.out.splitlines()[:-1])) <= 100  # the last line has the path of the report
     outcomes = {name for run in report["runs"] for message in run["messages"] for name in message["outcomes"]}

@@ -126,6 +126,7 @@ def test_processes_and_threads_have_names(traced, tmp_path):
 @pytest.mark.parametrize("strategy", ["oneshot", "auto", "direct"])
 def test_an_arrow_goes_from_each_send_to_its_receive(traced, tmp_path, strategy, tags):
     options = FAKE | {"TEMPI_STRATEGY": strategy, "TEMPI_NO_DIRECT": str(int(strategy != "direct"))}
+    options["TEMPI_MATCH_TIMEOUT"] = "5000000"  # on a busy machine, too, a send waits for its receive
     mpirun(2, traced, shim.preloaded(**options, TEMPI_TRACE=str(tmp_path / "run.json")), tags)
     events = events_of(tmp_path / "run.json")
     begins = {event["id"]: event for event in events if event["ph"] == "s"}
