@@ -1,10 +1,14 @@
 #include "mpi/newer_library.hpp"
 
+#include <string>
+#include <vector>
+
 #include "base/log.hpp"
 #include "mpi/real.hpp"
 #include "mpi_config.h"
 
 namespace tempi {
+namespace {
 
 std::vector<std::string> functions_without_entry() {
   const Real& library = real_pmpi();
@@ -15,6 +19,8 @@ std::vector<std::string> functions_without_entry() {
 #include "base/functions.def"
   return names;
 }
+
+}  // namespace
 
 void warn_of_functions_without_entry() {
   const std::vector<std::string> names = functions_without_entry();

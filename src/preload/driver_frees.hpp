@@ -1,8 +1,8 @@
 // Frees of GPU memory by the program. Every CUDA runtime, also one that is linked statically, finds the driver's
 // functions in this way: it looks up cuGetProcAddress with dlsym, and asks this function for cuMemFree. TEMPI replaces
 // dlsym (by_handle.hpp). It returns a cuGetProcAddress of its own, which returns a cuMemFree of its own. (HAMi-core
-// replaces functions of the driver in the same way.) TEMPI does not see the frees of a
-// program that is linked to the driver's cuMemFree, or that looks up this function itself.
+// replaces functions of the driver in the same way.) TEMPI does not see the frees of a program that is
+// linked to the driver's cuMemFree, or that looks up this function itself.
 #pragma once
 
 #include <atomic>

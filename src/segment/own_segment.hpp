@@ -111,8 +111,8 @@ inline bool has_segment() noexcept { return has_open_segment.load(std::memory_or
 const std::string& own_job();
 
 // The shared segment of a rank of this job on this node. Null: there is none, or not yet. A call that searches takes
-// some microseconds. `is_published`: the segment is known to be
-// there; the call searches again, although earlier calls have not found it.
+// some microseconds. `is_published`: the segment is known to be there; the call searches again, although
+// earlier calls have not found it.
 Segment* find_peer_segment(const std::string& job, int rank, bool is_published = false) noexcept;
 // For a rank whose shared segment has been found: true if its process has not ended.
 bool is_alive(const std::string& job, int rank) noexcept;

@@ -21,7 +21,7 @@ Axes = Sequence[int] | Sequence[Sequence[int]]
 
 
 class CellKind(NamedTuple):
-    """What the cells of an array are, for other ranks to compare."""
+    """The dtype and the further axes of an array, which ranks compare."""
 
     dtype: str  # `name_of`
     further: tuple[int, ...]  # the lengths of the axes that are not the grid's

@@ -136,7 +136,7 @@ def collect(comm: MPI.Intracomm, array: object, grid: Decomposition, out: object
 
 
 def told_of(grid: Decomposition) -> dict[str, object]:
-    """What must be the same on all ranks, by its name in errors: all that the blocks depend on."""
+    """The values that must be the same on all ranks, because blocks depend on them, by names in errors."""
     return {
         "shape": tuple(map(int, grid.shape)),
         "dims": grid.grid.dims,
