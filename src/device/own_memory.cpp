@@ -1,9 +1,14 @@
 #include "device/own_memory.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <pthread.h>
-#include <unistd.h>
+
+// The end of the heap, a variable of the C library. sbrk(0) would tell it, too, but must not run beside malloc(): where
+// UCX stands in for sbrk(), sbrk(0) sets the end to the value that it has read before, so that memory of a malloc() at
+// the same time is lost.
+extern "C" [[gnu::weak]] void* __curbrk;
 
 namespace tempi::device {
 namespace {
@@ -38,13 +43,17 @@ std::uintptr_t stack_end() noexcept {
   return as_number(lowest) + bytes;
 }
 
+std::uintptr_t heap_end() noexcept {
+  return &__curbrk == nullptr ? 0 : as_number(std::atomic_ref(__curbrk).load(std::memory_order_relaxed));
+}
+
 }  // namespace
 
 bool is_heap_or_stack(const void* address) noexcept {
   static const std::uintptr_t heap = heap_begin();
   thread_local const std::uintptr_t stack = stack_end();
   const std::uintptr_t value = as_number(address);
-  const bool in_heap = heap != 0 && value >= heap && value < as_number(sbrk(0));
+  const bool in_heap = heap != 0 && value >= heap && value < heap_end();
   return in_heap || (value < stack && value >= as_number(__builtin_frame_address(0)));
 }
 
