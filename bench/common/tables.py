@@ -21,7 +21,7 @@ def machine_facts(mpirun: str = "", lib: Path | None = None) -> dict[str, str]:
     """The machine, the build and the command that made a table: every CSV starts with these."""
     facts = {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]),
+        "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]).replace(f"{Path.cwd()}/", ""),
         "cpu": cpu_name(),
         "kernel": platform.release(),
         "gpu": output_of(GPU_QUERY).split("\n")[0],

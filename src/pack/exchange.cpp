@@ -108,11 +108,11 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
                                    std::chrono::nanoseconds timeout)
     : device_(here.device()), context_(here.context()) {
   std::vector<KernelBox> boxes;
-  std::vector<std::uint32_t> send_of;
+  std::vector<std::uint32_t> send_of_box, send_of_tile;
   for (std::uint32_t i = 0; i < sends.size(); ++i) {
     const std::vector<KernelBox> its = boxes_of_send(here, sends[i]);
     boxes.insert(boxes.end(), its.begin(), its.end());
-    send_of.resize(boxes.size(), i);
+    send_of_box.resize(boxes.size(), i);
   }
   const std::uint32_t threads = reduction == nullptr ? tuning()[Knob::threads] : kReductionThreads;
   std::vector<ExchangeEnd> ends;
@@ -130,12 +130,13 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
   std::vector<std::uint32_t> tiles_of_boxes;
   for (std::uint32_t i = 0; i < boxes.size(); ++i) {
     tiles_of_boxes.push_back(tiles_of(boxes[i], choice.depth, threads));
-    ends[send_of[i]].n_tiles += tiles_of_boxes.back();
+    ends[send_of_box[i]].n_tiles += tiles_of_boxes.back();
   }
   const std::vector<TileOfList> tiles = boxes.empty() ? std::vector<TileOfList>{} : mixed_tiles(tiles_of_boxes);
+  for (const TileOfList& tile : tiles) send_of_tile.push_back(send_of_box[tile.box]);
   boxes_ = uploaded(here, boxes);
   tiles_ = uploaded(here, tiles);
-  send_of_ = uploaded(here, send_of);
+  send_of_ = uploaded(here, send_of_tile);
   ends_ = uploaded(here, ends);
   n_blocks_done_ = uploaded(here, std::vector<std::uint32_t>(1));
   n_ended_ = uploaded(here, std::vector<std::uint64_t>(1));

@@ -82,8 +82,8 @@ inline bool is_late(const Exchange& of, const ShiftedMemory& memory) {
 template <Depth kDepth, std::uint32_t kWordBytes>
 void write_all_tiles(const Exchange& of, std::uint32_t send, const ShiftedMemory& memory) {
   for (std::uint32_t tile = 0; tile < of.n_tiles; ++tile) {
+    if (of.send_of[tile] != send) continue;
     const TileOfList at = of.tiles[tile];
-    if (of.send_of[at.box] != send) continue;
     for (std::uint32_t thread = 0; thread < of.n_threads; ++thread)
       move_tile<kDepth, kWordBytes, true>(of.boxes[at.box], nullptr, nullptr, {at.index, thread, of.n_threads}, memory);
   }

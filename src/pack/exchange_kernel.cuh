@@ -28,16 +28,17 @@ __device__ __forceinline__ bool is_rare_look(std::uint32_t n_looks) {
   return n_looks % kLooksBetween == kLooksBetween - 1;
 }
 
-__device__ __forceinline__ bool is_lost(const ExchangeEnd& end, std::uint32_t n_looks) {
-  if (*static_cast<volatile std::uint64_t*>(&end.own->is_broken) != 0) return true;
-  if (!is_rare_look(n_looks)) return false;
-  if (*static_cast<volatile std::uint32_t*>(end.loss) == 0) return false;
-  *static_cast<volatile std::uint64_t*>(&end.own->is_broken) = 1;
-  return true;
-}
+enum class Look : std::uint8_t { waits, is_signalled, is_lost };
 
-__device__ __forceinline__ bool is_signalled(const ExchangeEnd& end) {
-  return acquire(&end.own->signal) > end.own->count;
+// The loads do not wait for each other: each one takes half a microsecond.
+__device__ __forceinline__ Look look_at(const ExchangeEnd& end, std::uint32_t n_looks) {
+  volatile EndWords* const own = end.own;
+  const std::uint64_t is_broken = own->is_broken, count = own->count, signal = acquire(&end.own->signal);
+  if (is_broken != 0) return Look::is_lost;
+  if (signal > count) return Look::is_signalled;
+  if (!is_rare_look(n_looks) || *static_cast<volatile std::uint32_t*>(end.loss) == 0) return Look::waits;
+  own->is_broken = 1;
+  return Look::is_lost;
 }
 
 // ---- timed ends. kIsTimed: the kernel may have some. break_end, may_write and withdraw are not inlined, because
@@ -95,18 +96,22 @@ __device__ __forceinline__ SendState state_of_ready(const ExchangeEnd& end) {
 // This block has written `n_own` tiles of the send. The last block tells the receiver. Its fence
 // orders the bytes of all blocks before the signal.
 __device__ __forceinline__ void note_written(const ExchangeEnd& end, std::uint32_t n_own) {
-  __threadfence();
-  if (atomicAdd(&end.own->n_tiles_done, n_own) + n_own != end.n_tiles) return;
-  end.own->n_tiles_done = 0;
+  const std::uint64_t count = end.own->count;  // loaded during the fence
+  if (n_own != end.n_tiles) {
+    __threadfence();
+    if (atomicAdd(&end.own->n_tiles_done, n_own) + n_own != end.n_tiles) return;
+    end.own->n_tiles_done = 0;
+  }
   __threadfence_system();
-  store(end.other_signal, end.own->count + 1);
+  store(end.other_signal, count + 1);
 }
 
-// The box of the block's first tile is loaded while the block waits.
-__device__ __forceinline__ void load_into_l1(const KernelBox& box) {
-  for (std::uint32_t at = 0; at < sizeof(KernelBox); at += kLineBytes / 2) {
+// Of a table that no kernel changes, while the thread goes on.
+template <class T>
+__device__ __forceinline__ void load_into_l1(const T& entry) {
+  for (std::uint32_t at = 0; at < sizeof(T); at += kLineBytes / 2) {
     std::uint64_t word;
-    asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(word) : "l"(reinterpret_cast<const char*>(&box) + at));
+    asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(word) : "l"(reinterpret_cast<const char*>(&entry) + at));
   }
 }
 
@@ -124,12 +129,16 @@ __device__ __forceinline__ void send_all(const Exchange& of, std::uint64_t deadl
   __shared__ OwnTile tiles[kMostTilesOfBlock];
   __shared__ SendState states[kMostEnds];
   __shared__ std::uint32_t n_own[kMostEnds], n_left[kMostEnds];  // tiles of this block, by send
-  for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) n_own[i] = 0;
+  for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
+    load_into_l1(of.ends[i]);
+    n_own[i] = 0;
+  }
   __syncthreads();
   const std::uint32_t n_tiles = blockIdx.x < of.n_tiles ? (of.n_tiles - blockIdx.x - 1) / gridDim.x + 1 : 0;
   for (std::uint32_t k = threadIdx.x; k < n_tiles; k += blockDim.x) {
-    const TileOfList at = of.tiles[blockIdx.x + k * gridDim.x];
-    const std::uint32_t send = of.send_of[at.box];
+    const std::uint32_t index = blockIdx.x + k * gridDim.x;
+    const TileOfList at = of.tiles[index];
+    const std::uint32_t send = of.send_of[index];
     tiles[k] = {at, send};
     atomicAdd(&n_own[send], 1);
     if (k == 0) load_into_l1(of.boxes[at.box]);
@@ -147,8 +156,9 @@ __device__ __forceinline__ void send_all(const Exchange& of, std::uint64_t deadl
     int waits = 0;
     for (std::uint32_t i = threadIdx.x; i < of.n_sends; i += blockDim.x) {
       if (states[i] != SendState::waits) continue;
-      if (is_lost(of.ends[i], n_looks)) states[i] = SendState::is_over;
-      else if (is_signalled(of.ends[i])) states[i] = state_of_ready<kIsTimed>(of.ends[i]);
+      const Look look = look_at(of.ends[i], n_looks);
+      if (look == Look::is_lost) states[i] = SendState::is_over;
+      else if (look == Look::is_signalled) states[i] = state_of_ready<kIsTimed>(of.ends[i]);
       else if (is_late<kIsTimed>(of.ends[i], n_looks, deadline) && withdraw(of.ends[i], true))
         states[i] = SendState::is_over;
       else waits = 1;
@@ -181,7 +191,7 @@ template <bool kIsTimed>
 __device__ __forceinline__ void await_receives(const Exchange& of, std::uint64_t deadline) {
   for (std::uint32_t i = of.n_sends + threadIdx.x; i < of.n_ends; i += blockDim.x) {
     const ExchangeEnd& end = of.ends[i];
-    for (std::uint32_t n_looks = 0; !is_signalled(end) && !is_lost(end, n_looks); ++n_looks) {
+    for (std::uint32_t n_looks = 0; look_at(end, n_looks) == Look::waits; ++n_looks) {
       if (is_late<kIsTimed>(end, n_looks, deadline) && withdraw(end, false)) break;
     }
     if (kIsTimed && end.is_timed != 0 && acquire(&end.own->signal) == kWithdrawn) break_end(end);
@@ -193,6 +203,7 @@ __device__ __forceinline__ void await_receives(const Exchange& of, std::uint64_t
 __device__ __forceinline__ bool is_last_block(const Exchange& of) {
   __shared__ bool is_last;
   __syncthreads();
+  if (gridDim.x == 1) return true;
   if (threadIdx.x == 0) {
     __threadfence();
     is_last = atomicInc(of.n_blocks_done, gridDim.x - 1) == gridDim.x - 1;

@@ -68,7 +68,7 @@ struct ExchangeEnd {
 struct Exchange {
   const KernelBox* boxes;                             // of all sends
   const TileOfList* tiles;                            // of all sends, mixed
-  const std::uint32_t* send_of;                       // by box
+  const std::uint32_t* send_of;                       // by tile
   const ExchangeEnd* ends;                            // the sends, then the receives
   std::uint32_t* n_blocks_done;                       // 0 between launches
   std::uint64_t* n_ended;                             // launches that have ended
