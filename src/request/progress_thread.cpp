@@ -60,10 +60,11 @@ bool looks_after_sends() { return progress_mode() == ProgressMode::thread; }
 
 const CollectiveWork* collective() { return collective_work.load(std::memory_order_acquire); }
 
+// Null from one moment to the next: the end of MPI changes the mode while the thread looks.
 const StreamWork* in_streams() { return looks_after_sends() ? stream_work.load(std::memory_order_acquire) : nullptr; }
 
 bool has_work_for_thread() {
-  if (in_streams() != nullptr && in_streams()->is_left()) return true;
+  if (const StreamWork* const streams = in_streams(); streams != nullptr && streams->is_left()) return true;
   if (looks_after_sends() && PendingSends::get().has_pending()) return true;
   return collective() != nullptr && collective()->is_left();
 }
@@ -109,8 +110,8 @@ PendingSends::Look look_after_all() {
 bool look(Interval& interval, bool has_seen_calls, const Inside& inside) {
   auto found = has_seen_calls ? PendingSends::Look::by_others : look_after_all();
   // Calls of the program do not advance it.
-  if (in_streams() != nullptr && (in_streams()->advance() || in_streams()->is_queued()))
-    found = PendingSends::Look::useful;
+  const StreamWork* const streams = in_streams();
+  if (streams != nullptr && (streams->advance() || streams->is_queued())) found = PendingSends::Look::useful;
   if (inside.drop_thrown()) warn_once("thrown", "an error handler has thrown in the thread that starts pending sends");
   const bool waits =
       found == PendingSends::Look::in_vain && !(looks_after_sends() && PendingSends::get().has_pending());
