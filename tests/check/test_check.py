@@ -122,7 +122,7 @@ def test_the_columns_are_explained_below_the_tables(check):
 
 
 def test_the_tables_have_at_most_100_columns_and_no_long_outcomes(check):
-    done, report = check("--strategies", "auto,library", "--seconds", "60", TEMPI_DEVICE="none")
+    done, report = check("--strategies", "auto,library", "--seconds", "6", TEMPI_DEVICE="none")
     assert done.code == 0, done.text
     assert max(map(len, done.out.splitlines()[:-1])) <= 100  # the last line has the path of the report
     outcomes = {name for run in report["runs"] for message in run["messages"] for name in message["outcomes"]}
@@ -250,7 +250,7 @@ def test_the_same_as_tests_of_pytest_under_the_users_launcher(tmp_path):
 
 def test_a_strategy_that_no_message_used_is_told(check):
     """Without a GPU, no message is direct."""
-    done, report = check("--strategies", "direct,host", "--seconds", "12", TEMPI_DEVICE="none")
+    done, report = check("--strategies", "direct,host", "--seconds", "4", TEMPI_DEVICE="none")
     assert done.code == 1, done.text
     assert "no message used the strategy direct. Report: " in done.out.splitlines()[-1]
     assert "direct: no message used this strategy (docs/strategies.md)" in report["runs"][0]["notes"]

@@ -95,6 +95,16 @@ class Slurm:
         assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
         return done.stdout
 
+    def run_batch(self, options: Sequence[str], script: str, environment: dict[str, str], timeout: float = 60) -> None:
+        """A batch job. `sbatch --wait` would look for its end every 10 s."""
+        job = self.run(["sbatch", "--parsable", *options, script], environment).strip()
+        end = time.monotonic() + timeout
+        while state := self.run(
+            ["squeue", "--noheader", f"--jobs={job}", "--states=PD,R,CG", "--format=%T"], environment
+        ):
+            assert time.monotonic() < end, f"job {job} is still {state}"
+            time.sleep(0.2)
+
     def _states(self) -> list[str]:
         ask = [*self.on(self.hosts.names[0]), "sinfo", "--noheader", "--Node", "--format=%T"]
         return subprocess.run(ask, capture_output=True, text=True).stdout.split()

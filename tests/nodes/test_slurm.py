@@ -75,8 +75,7 @@ def test_sbatch(cluster_of_two, results):
     script = "#!/bin/sh\n" + shlex.join(tempi_run(launcher, results)) + "\n"
     batch = results.with_suffix(".sh")
     batch.write_text(script)
-    command = ["sbatch", "--wait", "-N2", "-n4", "--ntasks-per-node=2", f"--output={batch}.out", str(batch)]
-    cluster_of_two.run(command, environment())
+    cluster_of_two.run_batch(["-N2", "-n4", "--ntasks-per-node=2", f"--output={batch}.out"], str(batch), environment())
     check(results, ["node1", "node2"] * 2)
 
 
@@ -85,8 +84,7 @@ def test_the_own_launcher_within_sbatch(cluster_of_two, results):
     launcher = ["mpirun", "-n", "4", *(["--map-by", "node"] if cluster.IS_OPEN_MPI else ["-ppn", "1"])]
     batch = results.with_suffix(".sh")
     batch.write_text("#!/bin/sh\n" + shlex.join(tempi_run(launcher, results)) + "\n")
-    command = ["sbatch", "--wait", "-N2", "-n4", "--ntasks-per-node=2", f"--output={batch}.out", str(batch)]
-    cluster_of_two.run(command, environment())
+    cluster_of_two.run_batch(["-N2", "-n4", "--ntasks-per-node=2", f"--output={batch}.out"], str(batch), environment())
     check(results, ["node1", "node2"] * 2)
 
 

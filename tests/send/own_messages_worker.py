@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from support import outcomes
 from support.building import Builder
-from support.direct_counts import direct_since
+from support.direct_counts import bounced_since, counts_since, direct_since
 from support.messages import End, Side
 from support.p2p import PLAIN, Requests
 from tempi._library import library
@@ -50,6 +50,18 @@ def left_by_a_send(out: End, into: End, completion: str) -> Left:
         target.check_received(source.payload())
     comm.Free()
     return Left(unfinished, direct_since(before))
+
+
+def left_by_a_misfit(out: End, into: End, completion: str) -> tuple[int, int]:
+    """Messages by way of a bounce buffer, and declined ones."""
+    comm = MPI.COMM_SELF.Dup()
+    before = outcomes.rows()
+    with Builder() as builder:
+        source, target, requests = started(out, into, builder, comm)
+        ways.complete(PLAIN, completion, requests)
+        target.check_received(source.payload())
+    comm.Free()
+    return bounced_since(before), counts_since(before).declined
 
 
 def cancelled(out: End, into: End) -> int:

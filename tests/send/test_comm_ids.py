@@ -54,7 +54,8 @@ def check_trees(job, drawn, count, fails):
         n_reused += sum(one.n_reused for one in grown)
     assert n_ids > n_found // 5
     assert n_null > 0
-    assert n_reused > 0 or shim.is_sanitized()  # asan holds freed memory back
+    if scaled(count) > 5 and not shim.is_sanitized():  # asan holds freed memory back
+        assert n_reused > 0
     print(f"{n_found} ends of communicators, {n_ids} with ids, {n_null} times left out, {n_reused} handles reused")
 
 

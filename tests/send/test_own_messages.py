@@ -2,13 +2,21 @@
 
 import own_messages_worker as worker
 import pytest
-from test_direct import DIRECT, FACES, gpu_end
+from test_bounce_buffers import irregular
+from test_direct import DIRECT, FACES, INT, gpu_end
 
+from support import constructors as c
 from support import needs
 from support.ranks import Ranks
 
 pytestmark = needs.fake_device("its work runs when somebody asks for it, or fails on demand")
 OUT, INTO = gpu_end(FACES[0], 1), gpu_end(FACES[1], 2)
+# Blocks of 8 and of 12 bytes, or at places of two long tables: more than 1024 boxes from one to the other.
+MISFITS = {
+    "blocks": (c.Vector(6000, 2, 5, INT), c.Vector(4000, 3, 4, INT)),
+    "tables": (irregular(3000, 1), irregular(3000, 2)),
+    "chunks": (irregular(360_000, 3), irregular(360_000, 4)),
+}
 COMPLETIONS = ("Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany", "Testsome")
 
 
@@ -48,3 +56,22 @@ def test_threads_that_wait_for_each_other(progress):
         for _ in range(20):
             [n_direct] = fresh.call(worker.one_waits_for_the_other, OUT, INTO, timeout=20)
             assert n_direct >= 1
+
+
+def misfit(name):
+    return tuple(gpu_end(spec, 1) for spec in MISFITS[name])
+
+
+@pytest.mark.parametrize("name", MISFITS)
+@pytest.mark.parametrize("completion", ["Waitall", "Test"])
+def test_layouts_that_do_not_combine_meet_in_a_bounce_buffer(ranks, name, completion):
+    job = ranks(1, **DIRECT)
+    for _ in range(2):
+        assert job.call(worker.left_by_a_misfit, *misfit(name), completion) == [(1, 0)]
+
+
+@pytest.mark.parametrize("failure", ["launch:1", "launch:2", "finish:1", "finish:2", "allocate:1", "copy:1"])
+def test_a_gpu_that_fails_on_the_way_through_a_bounce_buffer(failure):
+    with Ranks(1, {**DIRECT, "TEMPI_FAKE_FAIL": failure}) as fresh:
+        for _ in range(2):
+            fresh.call(worker.left_by_a_misfit, *misfit("tables"), "Waitall")  # checks the bytes

@@ -14,6 +14,7 @@ def test_the_document_has_such_commands():
     assert len(COMMANDS) == 4
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("command", "speedup"), COMMANDS)
 def test_a_command_prints_the_speed_up_of_the_document(simulate, command, speedup):
     done = simulate(*shlex.split(command))

@@ -199,6 +199,40 @@ def one_exchange_after_another(
     return counts()
 
 
+def to_itself_from_table_to_table(n: int, captured: bool) -> dict[str, int]:
+    """`n` messages of a rank to itself, between two long tables of places, which no short list of boxes combines."""
+    tempi.reset_stats()
+    n_blocks, rng = 3000, np.random.default_rng(3)
+    places = [4 * np.cumsum(rng.integers(1, 4, n_blocks)) for _ in range(2)]
+    room = int(max(one[-1] for one in places)) + 4
+    sent, received, stream = FakeArray(room), FakeArray(room), FakeStream()
+    received.copy_from(np.zeros(room, np.uint8))
+    out, into = (MPI.INT32_T.Create_hindexed_block(1, one).Commit() for one in places)
+    requests = [WORLD.Send_init([sent, 1, out], WORLD.rank, 3), WORLD.Recv_init([received, 1, into], WORLD.rank, 3)]
+
+    def exchange() -> None:
+        tempi.start_enqueue(requests, stream)
+        tempi.wait_enqueue(requests, stream)
+
+    exchange()
+    if captured:
+        stream.begin_capture()
+        exchange()
+        graph = stream.end_capture()
+    for _ in range(n):
+        values = rng.integers(0, 256, room, np.uint8)
+        stream.copy(sent, values)
+        stream.fill(received, 0)
+        graph.launch(stream) if captured else exchange()
+        stream.synchronize()
+        wanted = np.zeros(room // 4, np.int32)
+        wanted[places[1] // 4] = values.view(np.int32)[places[0] // 4]
+        equal.check(received.to_numpy().view(np.int32), wanted)
+    for request in requests:
+        request.Free()
+    return counts()
+
+
 def in_two_streams_in_turn(n: int) -> None:
     """The same requests, each time in the other stream, without a wait of the program between them."""
     exchanges = Exchanges(WORLD, 7, 0)

@@ -43,6 +43,12 @@ def test_exchanges_queue_up(ranks):
         assert counts == {worker.CHANNEL: 20}
 
 
+@pytest.mark.parametrize("captured", [False, True], ids=["queued", "captured"])
+def test_a_rank_sends_itself_what_only_a_bounce_buffer_combines(ranks, captured):
+    for counts in ranks(2, **FAKE).call(worker.to_itself_from_table_to_table, 3, captured):
+        assert worker.ORDINARY not in counts
+
+
 def test_exchanges_of_a_request_come_in_order_in_two_streams(ranks):
     ranks(2, **FAKE).call(worker.in_two_streams_in_turn, 40, timeout=60)
 

@@ -91,6 +91,16 @@ std::unique_ptr<BounceBuffer> BounceBuffer::make(const PackedBuffer& packed_buff
   return nullptr;
 }
 
+std::unique_ptr<BounceBuffer> BounceBuffer::make_own(device::Device& device, pack::Prepared& prepared,
+                                                     std::int64_t count, const pack::End& end) noexcept try {
+  const pack::End packed = pack::dense_end(*end.layout, nullptr);
+  return std::make_unique<BounceBuffer>(Scope(device, end.place.first.context),
+                                        pack::box_move_of(pack::Direction::unpack, prepared, count, end, packed));
+} catch (...) {
+  warn_fallback("a message has no bounce buffer", caught_error().what());
+  return nullptr;
+}
+
 void BounceBuffer::unpack(std::int64_t arrived) {
   if (chunks_.empty()) chunks_ = pack::chunks_of(box_move_, BounceChunkBytes(box_move_.bytes()));
   for (; n_queued_ < chunks_.size() && chunks_[n_queued_].end <= arrived; ++n_queued_) lanes_.queue(chunks_[n_queued_]);

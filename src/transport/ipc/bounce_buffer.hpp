@@ -1,6 +1,8 @@
 // The second form of a direct message: the sender packs into a bounce buffer, which is memory on the receiver's GPU,
 // and the receiver unpacks it. It is used in three cases: the two layouts do not compose; other processes cannot map
-// the receive buffer; the receive has many short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN).
+// the receive buffer; the receive has many short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN). If a
+// process sends to itself, its send makes the bounce buffer, because only the send finds that the layouts do not
+// compose.
 //
 // The sender reports how many bytes have arrived, in packed order. The receiver unpacks them while later bytes arrive.
 #pragma once
@@ -34,9 +36,12 @@ class BounceChunkBytes {
 
 class BounceBuffer {
  public:
-  // A bounce buffer for the bytes of a receive. The slot has its address. Null: there is no memory, or it cannot be
-  // shared.
+  // A bounce buffer for the bytes of a receive from another process. The slot has its address. Null: there is no
+  // memory, or it cannot be shared.
   static std::unique_ptr<BounceBuffer> make(const PackedBuffer& packed_buffer, ipc::Slot& slot) noexcept;
+  // For a receive from this process, into `end`. Null: there is no memory.
+  static std::unique_ptr<BounceBuffer> make_own(device::Device& device, pack::Prepared& prepared, std::int64_t count,
+                                                const pack::End& end) noexcept;
 
   BounceBuffer(const device::Scope& here, const pack::BoxMove& box_move);
   ~BounceBuffer();  // waits for kernels that read it

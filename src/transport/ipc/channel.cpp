@@ -165,6 +165,7 @@ class IpcChannelEnd final : public ChannelEnd {
     if (bytes > other.bytes) return "the message is longer than the receive buffer";
     const ReceivingSlot to{segment, rank_, is_own_, slot};
     target_ = comes_packed(slot) ? bounce_target_in(to, transfer_, may_come) : target_in(to, transfer_, may_come);
+    if (!target_ && is_own_ && bytes == other.bytes) target_ = own_bounce_target_in(to, transfer_);
     return target_ ? "" : "this GPU does not reach the receive buffer, or its layout is too irregular";
   }
 
@@ -176,6 +177,7 @@ class IpcChannelEnd final : public ChannelEnd {
 
   void connected() {
     state_ = State::connected;
+    if (!is_send_ && is_own_ && received_->bounce_buffer) unpacking_ = unpacking_of_bounced();
     watch_peer(rank_, place_.loss, device(), context());
   }
 

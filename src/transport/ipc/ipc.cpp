@@ -78,16 +78,17 @@ void posted(Message& message, bool is_well) noexcept {
   library_requests().note(message.request, {false, state.queue_place});  // for MPI_Cancel by another thread
 }
 
+// A send of this process gives its receive a bounce buffer at any time until its claim ends.
 bool unpack_arrived(Transfer& transfer) noexcept {
   const PublishedReceivePtr published_receive = state_of(transfer).published_receive;
-  return published_receive && published_receive->bounce_buffer && published_receive->is_open() &&
-         published_receive->unpack_arrived();
+  return published_receive && !published_receive->is_own() && published_receive->bounce_buffer &&
+         published_receive->is_open() && published_receive->unpack_arrived();
 }
 
 std::optional<pack::Queued> queue_rest(Transfer& transfer) {
   const PublishedReceivePtr& published_receive = state_of(transfer).published_receive;
-  const bool has_begun =
-      published_receive && published_receive->bounce_buffer && published_receive->bounce_buffer->has_begun();
+  const bool has_begun = published_receive && !published_receive->is_own() && published_receive->bounce_buffer &&
+                         published_receive->bounce_buffer->has_begun();
   return has_begun ? std::optional(published_receive->bounce_buffer->queue_rest()) : std::nullopt;
 }
 

@@ -52,6 +52,7 @@ class PublishedReceive : public std::enable_shared_from_this<PublishedReceive> {
   // The size of the message that the sender has written.
   std::int64_t written_bytes() const { return slot_.written.load(std::memory_order_relaxed); }
   ipc::Slot& slot() { return slot_; }
+  bool is_own() const { return slot_.own != nullptr; }  // from this process
   // The receive has ended, and is posted again: from the same process into the same buffer.
   void renew(const Matcher::Place& place);
   // False: the object must be destroyed; it cannot be renewed.

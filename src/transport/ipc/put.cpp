@@ -36,12 +36,18 @@ bool goes_to_bounce_buffer(const SequencedSend& sequenced, const Slot& slot, con
                          transfer.packed_buffer.device());
 }
 
+PublishedReceive* own_receive(const SequencedSend& sequenced, const Claim& claim) {
+  return sequenced.is_own ? static_cast<PublishedReceive*>(claim.slot->own) : nullptr;
+}
+
 PutPtr put_to_bounce_buffer(const SequencedSend& sequenced, const Claim& claim, const Transfer& transfer) {
-  std::optional<PutTarget> target = bounce_target_in(receiving_slot(sequenced, claim), transfer);
+  const ReceivingSlot to = receiving_slot(sequenced, claim);
+  std::optional<PutTarget> target =
+      sequenced.is_own ? own_bounce_target_in(to, transfer) : bounce_target_in(to, transfer);
   if (!target) return nullptr;
   claim.slot->is_bounced.store(1, std::memory_order_relaxed);
-  return make_recycled<Put>(claim, std::move(target->owner), std::move(target->imported), target->box_move, nullptr,
-                            claim.slot->buffer, true);
+  return make_recycled<Put>(claim, std::move(target->owner), std::move(target->imported), target->box_move,
+                            own_receive(sequenced, claim), claim.slot->buffer, true);
 }
 
 // The put to the same buffer as last time; null: it is another one, or out of reach since.
@@ -56,9 +62,8 @@ PutPtr take_last(Transfer& transfer, const Claim& claim) {
 PutPtr put_to_buffer(const SequencedSend& sequenced, const Claim& claim, const Transfer& transfer) {
   std::optional<PutTarget> target = target_in(receiving_slot(sequenced, claim), transfer);
   if (!target) return nullptr;
-  auto* const own = sequenced.is_own ? static_cast<PublishedReceive*>(claim.slot->own) : nullptr;
-  return make_recycled<Put>(claim, std::move(target->owner), std::move(target->imported), target->box_move, own,
-                            claim.slot->buffer);
+  return make_recycled<Put>(claim, std::move(target->owner), std::move(target->imported), target->box_move,
+                            own_receive(sequenced, claim), claim.slot->buffer);
 }
 
 // Null: the kernel cannot write there.
@@ -70,7 +75,8 @@ PutPtr put_to(const SequencedSend& sequenced, const Claim& claim, Transfer& tran
     PutPtr put = put_to_bounce_buffer(sequenced, claim, transfer);
     if (put || slot.n_boxes == 0) return put;  // else the buffer may be in reach
   }
-  return put_to_buffer(sequenced, claim, transfer);
+  PutPtr put = put_to_buffer(sequenced, claim, transfer);
+  return put || !sequenced.is_own ? put : put_to_bounce_buffer(sequenced, claim, transfer);
 }
 
 // After a failure chunks may be under way; the bounce buffer is the receiver's again when the claim has ended.
@@ -95,6 +101,7 @@ void write_by_host(const Put& put, const Transfer& transfer) {
                        device, device::Limit::none);
   arrived.take_from(packed.box_move().dense());
   arrived.unpack(packed.bytes());
+  put.claim.slot->is_bounced.store(0, std::memory_order_relaxed);
 }
 
 void run_again(const Put& put, const Transfer& transfer) {
@@ -126,7 +133,9 @@ std::shared_ptr<Put> write_to(const SequencedSend& sequenced, const Claim& claim
   return nullptr;
 }
 
-bool goes_in_chunks(const Put& put) { return put.bounces && put.box_move.bytes() >= kLeastChunkedBytes; }
+bool goes_in_chunks(const Put& put) {
+  return put.bounces && put.own == nullptr && put.box_move.bytes() >= kLeastChunkedBytes;
+}
 
 pack::Queued queue_chunks(Put& put, const PackedBuffer& packed_buffer) {
   const pack::BoxMove& box_move = put.box_move;

@@ -62,6 +62,14 @@ PutTarget make_target(ComposedLayoutPtr&& composed, const Transfer& transfer, co
   return {std::move(composed), std::move(imported), box_move};
 }
 
+PutTarget packed_target(const Transfer& transfer, void* address, const device::Location& place) {
+  const pack::BoxMove& own = transfer.packed_buffer.box_move();
+  pack::End packed = pack::dense_end(*own.laid_out().layout, address);
+  packed.place = {place};
+  const pack::PreparedPtr& prepared = transfer.packed_buffer.prepared();
+  return {prepared, {}, pack::box_move_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), packed)};
+}
+
 std::optional<PutTarget> target_in_own(const ReceivingSlot& to, const Transfer& transfer) {
   const PublishedReceive& received = *static_cast<PublishedReceive*>(to.slot.own);
   const device::Location& sender = transfer.packed_buffer.box_move().laid_out().place.first;
@@ -98,8 +106,7 @@ std::optional<PutTarget> target_in(const ReceivingSlot& to, const Transfer& tran
 
 std::optional<PutTarget> bounce_target_in(const ReceivingSlot& to, const Transfer& transfer, bool& may_come) {
   const Slot& slot = to.slot;
-  const pack::BoxMove& own = transfer.packed_buffer.box_move();
-  const device::Location& sender = own.laid_out().place.first;
+  const device::Location& sender = transfer.packed_buffer.box_move().laid_out().place.first;
   const std::uint64_t first = slot.bounce_address - slot.bounce_buffer.begin;
   if (first > slot.bounce_buffer.bytes || slot.bounce_buffer.bytes - first < static_cast<std::uint64_t>(slot.bytes))
     return {};
@@ -107,14 +114,23 @@ std::optional<PutTarget> bounce_target_in(const ReceivingSlot& to, const Transfe
   ImportPtr imported = import_for(to, slot.bounce_buffer, sender.context, transfer.packed_buffer.device(), is_refused);
   may_come = !imported && !is_refused;
   if (!imported) return {};
-  pack::End packed = pack::dense_end(*own.laid_out().layout, reinterpret_cast<void*>(imported->begin() + first));
-  packed.place = {{device::MemoryKind::device, sender.ordinal, sender.context, imported->begin(),
-                   imported->begin() + slot.bounce_buffer.bytes}};
-  const pack::PreparedPtr& prepared = transfer.packed_buffer.prepared();
-  PutTarget target{
-      prepared, {}, pack::box_move_of(pack::Direction::pack, *prepared, own.count, own.laid_out(), packed)};
+  PutTarget target = packed_target(transfer, reinterpret_cast<void*>(imported->begin() + first),
+                                   {device::MemoryKind::device, sender.ordinal, sender.context, imported->begin(),
+                                    imported->begin() + slot.bounce_buffer.bytes});
   target.imported.add(std::move(imported));
   return target;
+}
+
+std::optional<PutTarget> own_bounce_target_in(const ReceivingSlot& to, const Transfer& transfer) {
+  PublishedReceive& received = *static_cast<PublishedReceive*>(to.slot.own);
+  const device::Location& sender = transfer.packed_buffer.box_move().laid_out().place.first;
+  if (received.end.place.first.context != sender.context) return {};
+  if (!received.bounce_buffer)
+    received.bounce_buffer =
+        BounceBuffer::make_own(transfer.packed_buffer.device(), *received.prepared, received.count, received.end);
+  if (!received.bounce_buffer) return {};
+  const pack::End& packed = received.bounce_buffer->end();
+  return packed_target(transfer, packed.address, packed.place.first);
 }
 
 }  // namespace tempi::message
