@@ -151,7 +151,9 @@ def _timelines(path: Path) -> dict[int, list[Event]]:
         raise SimulationError(_no_timeline(path, "it is not a text file")) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SimulationError(_no_timeline(path, "it has no events of TEMPI")) from error
-    if not found or min(found) < 0:
+    if not found:
+        raise SimulationError(_no_timeline(path, "it has no events of TEMPI"))
+    if min(found) < 0:
         raise SimulationError(f"{path} is the timeline of a process without a rank")
     return found
 
