@@ -139,8 +139,11 @@ def claim(function: str, buffer: Buffer, is_filled: bool = True) -> Claim | None
 
 
 def claim_of_parts(function: str, kinds: Iterable[str], buffer: Buffer) -> Claim | None:
-    """One message over several memories. Its parts meet in pinned memory if one of them is a GPU's."""
-    all_kinds = set(kinds)
+    """One message over several memories. Its parts meet in pinned memory if one of them is a GPU's.
+
+    CuPy's pool and `cudaMallocAsync` have the device memory of the same GPU.
+    """
+    all_kinds = {"device" if kind in ("pool", "async") else kind for kind in kinds}
     is_split = len(all_kinds) > 1 and any(map(is_gpu_memory, all_kinds))
     return Claim(function, one_of("oneshot")) if is_split else claim(function, buffer)
 
