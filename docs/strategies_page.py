@@ -132,7 +132,8 @@ receiver unpacks from it while more bytes arrive. TEMPI uses a bounce buffer in 
   memory of `cudaMallocAsync` cannot be imported. If the receive is smaller, the message is not direct.
 - **The layout of the receive buffer has more than 1,024 boxes.** A box is one contiguous block,
   repeated in zero or more dimensions: at regular distances, or at offsets from a table.
-- **A rank sends to itself, and its two layouts cannot be combined** into at most 1,024 boxes.
+- **A rank sends to itself, and its two layouts cannot be combined** into at most 1,024 boxes. For example,
+  both have long tables of offsets. The rank unpacks such a message when all of its bytes have arrived.
 - **The receive has many short blocks**: at least 65,536 blocks with an average length of at most 128 bytes,
   spread over at least `TEMPI_BOUNCE_SPAN` bytes. If both ranks use the same GPU, this
   applies only if CUDA maps the receive buffer in pages of 4 KiB ([Performance](performance.md#advice)).

@@ -21,7 +21,7 @@ def machine_facts(mpirun: str = "", lib: Path | None = None) -> dict[str, str]:
     """The machine, the build and the command that made a table: every CSV starts with these."""
     facts = {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]).replace(f"{Path.cwd()}/", ""),
+        "command": shlex.join([Path(sys.executable).name, *map(_shown, sys.orig_argv[1:])]),
         "cpu": cpu_name(),
         "kernel": platform.release(),
         "gpu": output_of(GPU_QUERY).split("\n")[0],
@@ -32,6 +32,14 @@ def machine_facts(mpirun: str = "", lib: Path | None = None) -> dict[str, str]:
         "mpi": output_of([mpirun, "--version"]).split("\n")[0] if mpirun else "",
     }
     return {key: value or "none" for key, value in facts.items()}
+
+
+def _shown(argument: str) -> str:
+    """A word of the command; of a file, the path from the current folder, or its name."""
+    path = Path(argument)
+    if not path.is_absolute():
+        return argument
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
 
 
 def build_of(lib: Path) -> str:

@@ -100,10 +100,7 @@ void bind_box(py::module_& module) {
   module.def("reversed", reversed);
   module.def("repeated", py::overload_cast<const Boxes&, std::int64_t, std::int64_t, std::int64_t>(repeated),
              py::arg("boxes"), py::arg("count"), py::arg("extent"), py::arg("size"));
-  const auto compose = [](const Boxes& sent, const Boxes& received, bool is_cut) {
-    return composed(sent, received, is_cut ? Ends::cut : Ends::whole);
-  };
-  module.def("composed", compose, py::arg("sent"), py::arg("received"), py::arg("is_cut") = false);
+  module.def("composed", composed, py::arg("sent"), py::arg("received"));
   module.def("bytes_between", bytes_between, py::arg("boxes"), py::arg("begin"), py::arg("end"));
 }
 

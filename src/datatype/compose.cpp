@@ -133,15 +133,18 @@ class Queue {
   const Box& first() const { return boxes_.begin()->second; }
   void pop() { boxes_.erase(boxes_.begin()); }
 
-  // The first box becomes one for each iteration of the loop that is outermost in the packed bytes. One without loops
-  // is cut behind so many bytes, if there are any. False: it cannot be cut.
+  // The first box becomes two, the first of so many bytes. If neither its block nor the loop that is outermost in the
+  // packed bytes can be cut there, it becomes one for each iteration of this loop. False: it cannot be cut.
   bool cut(std::int64_t bytes) {
     const Box whole = first();
     const auto* const end = whole.dims.begin() + whole.n_dims;
     const auto* const outer = std::max_element(whole.dims.begin(), end,
                                                [](const Dim& a, const Dim& b) { return a.dst_stride < b.dst_stride; });
     if (outer == end) return 0 < bytes && bytes < whole.block_bytes && cut_block(bytes);
-    if (whole.table || outer->count > kMostBoxes) return false;
+    if (whole.table) return false;
+    const std::int64_t iteration_bytes = whole.payload_bytes() / outer->count;
+    if (bytes > 0 && bytes % iteration_bytes == 0) return cut_loop(outer - whole.dims.begin(), bytes / iteration_bytes);
+    if (outer->count > kMostBoxes) return false;
     pop();
     for (std::int64_t i = 0; i < outer->count; ++i) {
       const Box one = iteration(whole, outer - whole.dims.begin(), i);
@@ -163,6 +166,19 @@ class Queue {
     return true;
   }
 
+  bool cut_loop(std::ptrdiff_t d, std::int64_t count) {
+    Box first = boxes_.begin()->second, second = first;
+    pop();
+    Dim& dim = first.dims[static_cast<std::size_t>(d)];
+    second.dims[static_cast<std::size_t>(d)].count -= count;
+    second.src_offset += count * dim.src_stride;
+    second.dst_offset += count * dim.dst_stride;
+    dim.count = count;
+    boxes_.emplace(first.dst_offset, first);
+    boxes_.emplace(second.dst_offset, second);
+    return true;
+  }
+
   static Box iteration(const Box& whole, std::ptrdiff_t d, std::int64_t i) {
     Box one = whole;
     const Dim dim = whole.dims[static_cast<std::size_t>(d)];
@@ -177,11 +193,11 @@ class Queue {
 };
 
 // Both lists begin with the same packed byte: their first boxes compose, or one is cut. False: they cannot.
-bool step(Queue& sent, Queue& received, Ends ends, Boxes& boxes) {
+bool step(Queue& sent, Queue& received, Boxes& boxes) {
   const std::int64_t n_sent = sent.first().payload_bytes(), n_received = received.first().payload_bytes();
-  if (n_sent > n_received) return sent.cut(ends == Ends::cut ? n_received : 0);
-  if (n_sent < n_received) return received.cut(ends == Ends::cut ? n_sent : 0);
-  if (!Composition(sent.first(), received.first()).append_to(boxes)) return sent.cut(0) && received.cut(0);
+  if (n_sent > n_received) return sent.cut(n_received);
+  if (n_sent < n_received) return received.cut(n_sent);
+  if (!Composition(sent.first(), received.first()).append_to(boxes)) return sent.cut(0) || received.cut(0);
   sent.pop();
   received.pop();
   return static_cast<std::int64_t>(boxes.size()) <= kMostBoxes;
@@ -189,11 +205,11 @@ bool step(Queue& sent, Queue& received, Ends ends, Boxes& boxes) {
 
 }  // namespace
 
-std::optional<Boxes> composed(const Boxes& all_sent, const Boxes& all_received, Ends ends) {
+std::optional<Boxes> composed(const Boxes& all_sent, const Boxes& all_received) {
   Queue sent(all_sent), received(all_received);
   Boxes boxes;
   while (!sent.empty() && !received.empty()) {
-    if (sent.first().dst_offset != received.first().dst_offset || !step(sent, received, ends, boxes)) return {};
+    if (sent.first().dst_offset != received.first().dst_offset || !step(sent, received, boxes)) return {};
   }
   if (!sent.empty() || !received.empty()) return {};
   return boxes;

@@ -12,11 +12,7 @@
 namespace tempi::datatype {
 
 // Boxes from `sent`'s source to `received`'s source. Both are written for packing and have the same packed bytes.
-// Nothing if that takes many boxes: blocks that do not divide each other, long tables on both sides.
-//
-// whole: both are the boxes of complete layouts. cut: one of them has lost its end (cut.hpp), so
-// that a box of it may end within a block of the other.
-enum class Ends : std::uint8_t { whole, cut };
-std::optional<Boxes> composed(const Boxes& sent, const Boxes& received, Ends ends = Ends::whole);
+// Nothing if that takes many boxes: many blocks that do not divide each other, long tables on both sides.
+std::optional<Boxes> composed(const Boxes& sent, const Boxes& received);
 
 }  // namespace tempi::datatype

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <pthread.h>
 
-// The end of the heap, a variable of the C library. sbrk(0) would tell it, too, but must not run beside malloc(): where
-// UCX stands in for sbrk(), sbrk(0) sets the end to the value that it has read before, so that memory of a malloc() at
-// the same time is lost.
+// The end of the heap, a variable of glibc. sbrk(0) returns the same value, but is not safe while another thread calls
+// malloc(). UCX replaces sbrk() by a function that writes back the end that it has read. This discards memory that
+// malloc() has added in between. Null with other C libraries: no address counts as heap.
 extern "C" [[gnu::weak]] void* __curbrk;
 
 namespace tempi::device {

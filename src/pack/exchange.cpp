@@ -120,8 +120,7 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
   for (const ExchangedReceive& receive : receives) ends.push_back(receive.end);
   for (const ExchangedReceive& receive : receives) {
     if (receive.unpacking == nullptr) continue;
-    std::vector<KernelBox> ignored;  // its tables are uploaded before a kernel waits
-    add_kernel_boxes(here, *receive.unpacking, ignored);
+    prepare(here, *receive.unpacking);  // before a kernel waits
     unpackings_.push_back(receive.unpacking);
   }
   if (ends.size() > kMostEnds) throw Error(ErrorKind::unsupported, "more than 1024 enqueued requests in one wait");
@@ -162,10 +161,10 @@ PreparedExchange::PreparedExchange(const Scope& here, const std::vector<Exchange
 
 void PreparedExchange::launch(const Scope& stream, bool is_captured) {
   stream.launch(*kernel_, grid_, &params_);
+  if (!is_captured) ++n_launched_;
   for (const BoxMove* const unpacking : unpackings_) pack::queue(stream, *unpacking);
   count_call(Function::GPU, Outcome::launched);
   if (is_captured) return stream.keep_with_graph(in_graphs_);
-  ++n_launched_;
   if (!unpackings_.empty()) last_unpacking_ = stream.mark();
 }
 

@@ -106,7 +106,7 @@ __device__ __forceinline__ void note_written(const ExchangeEnd& end, std::uint32
   store(end.other_signal, count + 1);
 }
 
-// Of a table that no kernel changes, while the thread goes on.
+// Starts to load an entry of a table into the L1 cache. The thread does not wait. No kernel changes the table.
 template <class T>
 __device__ __forceinline__ void load_into_l1(const T& entry) {
   for (std::uint32_t at = 0; at < sizeof(T); at += kLineBytes / 2) {

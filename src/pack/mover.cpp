@@ -112,6 +112,10 @@ void add_kernel_boxes(const Scope& here, const BoxMove& box_move, std::vector<Ke
   }
 }
 
+void prepare(const Scope& here, const BoxMove& box_move) {
+  if (!is_plain_copy(box_move)) static_cast<void>(launches_of(here, box_move));
+}
+
 void queue(const Scope& here, const BoxMove& box_move) {
   if (is_plain_copy(box_move)) return queue_copy(here, box_move, boxes_of(box_move).front());
   run_all(*launches_of(here, box_move), here, box_move);

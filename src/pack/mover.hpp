@@ -9,6 +9,8 @@ namespace tempi::pack {
 // Queues a whole move. Its launches are prepared at the first call with its shape (pack/cache.hpp).
 // The kernels must be able to access both ends.
 void queue(const device::Scope& here, const BoxMove& box_move);
+// Takes the memory of the GPU that queue() needs.
+void prepare(const device::Scope& here, const BoxMove& box_move);
 
 // Queues boxes of a move. They are oriented from source to destination, and a loop of each box
 // repeats it for all elements.

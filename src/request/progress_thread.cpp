@@ -60,7 +60,7 @@ bool looks_after_sends() { return progress_mode() == ProgressMode::thread; }
 
 const CollectiveWork* collective() { return collective_work.load(std::memory_order_acquire); }
 
-// Null from one moment to the next: the end of MPI changes the mode while the thread looks.
+// It may become null between two calls, because MPI_Finalize changes the mode: call it once.
 const StreamWork* in_streams() { return looks_after_sends() ? stream_work.load(std::memory_order_acquire) : nullptr; }
 
 bool has_work_for_thread() {

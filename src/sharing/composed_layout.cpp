@@ -37,8 +37,7 @@ ComposedLayoutPtr make_composed(const BufferLayout& from, const LayoutName& to, 
   for (const Box& box : received) room += box.payload_bytes();
   const bool is_whole = from.bytes() == room;
   const std::optional<Boxes> filled = is_whole ? received : datatype::first_bytes(received, from.bytes());
-  return std::make_shared<ComposedLayout>(from, to, place, filled.value_or(received),
-                                          is_whole ? datatype::Ends::whole : datatype::Ends::cut);
+  return std::make_shared<ComposedLayout>(from, to, place, filled.value_or(received));
 }
 
 // The receiver's boxes, with absolute addresses in this process.
@@ -112,14 +111,13 @@ Boxes boxes_of(const ipc::Segment& there, const ipc::Slot& slot) {
   return boxes;
 }
 
-ComposedLayout::ComposedLayout(BufferLayout sent, LayoutName received, MovedBuffer its_place, Boxes filled,
-                               datatype::Ends its_ends)
+ComposedLayout::ComposedLayout(BufferLayout sent, LayoutName received, MovedBuffer its_place, Boxes filled)
     : from(std::move(sent)),
       to(received),
       place(std::move(its_place)),
       span(pack::span_of(filled)),
       far{.boxes = place.allocations.empty() ? std::move(filled) : moved(std::move(filled), place)},
-      boxes(datatype::composed(from.boxes(), far.boxes, its_ends)) {
+      boxes(datatype::composed(from.boxes(), far.boxes)) {
   if (boxes) mapping.emplace(*boxes, pack::Mapping::Sense::written);
 }
 

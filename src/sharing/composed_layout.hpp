@@ -51,8 +51,7 @@ struct MovedBuffer {
 
 // From one layout to another. The bytes of the receiver after the sender's last byte do not change.
 struct ComposedLayout {
-  ComposedLayout(BufferLayout sent, LayoutName received, MovedBuffer its_place, datatype::Boxes filled,
-                 datatype::Ends its_ends);
+  ComposedLayout(BufferLayout sent, LayoutName received, MovedBuffer its_place, datatype::Boxes filled);
 
   const BufferLayout from;
   const LayoutName to;

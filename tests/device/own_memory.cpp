@@ -1,5 +1,5 @@
-// is_heap_or_stack(): what it answers, and that the heap stays whole if another thread calls malloc() meanwhile, and
-// sbrk() is a function such as UCX puts in its place (ucm_orig_sbrk), which moves the end of the heap also for 0 bytes.
+// Tests is_heap_or_stack(). sbrk() below behaves like that of UCX (ucm_orig_sbrk): it writes back the end of the heap
+// that it has read. If is_heap_or_stack() called it, memory of the malloc() in main() would be lost.
 #include "device/own_memory.hpp"
 
 #include <atomic>

@@ -99,9 +99,7 @@ class Slurm:
         """A batch job. `sbatch --wait` would look for its end every 10 s."""
         job = self.run(["sbatch", "--parsable", *options, script], environment).strip()
         end = time.monotonic() + timeout
-        while state := self.run(
-            ["squeue", "--noheader", f"--jobs={job}", "--states=PD,R,CG", "--format=%T"], environment
-        ):
+        while state := self.run(["squeue", "--noheader", f"--jobs={job}", "--format=%T"], environment):
             assert time.monotonic() < end, f"job {job} is still {state}"
             time.sleep(0.2)
 

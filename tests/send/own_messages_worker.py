@@ -53,13 +53,32 @@ def left_by_a_send(out: End, into: End, completion: str) -> Left:
 
 
 def left_by_a_misfit(out: End, into: End, completion: str) -> tuple[int, int]:
-    """Messages by way of a bounce buffer, and declined ones."""
+    """The counts of messages through a bounce buffer, and of declined ones."""
     comm = MPI.COMM_SELF.Dup()
     before = outcomes.rows()
     with Builder() as builder:
         source, target, requests = started(out, into, builder, comm)
         ways.complete(PLAIN, completion, requests)
         target.check_received(source.payload())
+    comm.Free()
+    return bounced_since(before), counts_since(before).declined
+
+
+def started_several_times(out: End, into: End, n: int) -> tuple[int, int]:
+    """Persistent requests. The counts of messages through a bounce buffer, and of declined ones."""
+    comm = MPI.COMM_SELF.Dup()
+    before = outcomes.rows()
+    with Builder() as builder:
+        source, target, requests = Side(out, builder), Side(into, builder), Requests(2)
+        PLAIN("Recv_init", target.piece, 0, 5, comm, requests.at(0))
+        PLAIN("Send_init", source.piece, 0, 5, comm, requests.at(1))
+        for k in range(n):
+            source.refill(out.later(k).seed)
+            target.refill(into.later(k).seed)
+            PLAIN("Startall", 2, requests.handles)
+            ways.complete(PLAIN, "Waitall", requests)
+            target.check_received(source.payload())
+        ways.free(PLAIN, requests)
     comm.Free()
     return bounced_since(before), counts_since(before).declined
 

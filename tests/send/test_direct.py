@@ -151,15 +151,33 @@ NOT_DIRECT = {
     "a receive from anyone": (receive(ANYONE), send()),
     "a receive behind one from anyone": (receive(ANYONE), receive(), send(), send()),
     "a receive of any tag behind one from anyone": (receive(ANYONE), receive(ANY), send(), send()),
-    "a layout that does not compose": (
-        receive(spec=c.Indexed((5, 7, 12), (0, 9, 20), INT)),
-        send(spec=c.Vector(6, 4, 7, INT)),
+    "layouts of many blocks that do not divide each other": (
+        receive(spec=c.Vector(6000, 2, 5, INT)),
+        send(spec=c.Vector(4000, 3, 4, INT)),
     ),
     "a receive behind a cancelled one": (receive(), receive(), Event("cancel", which=1), send()),
     "two sends behind a cancelled receive": (receive(), receive(), Event("cancel", which=1), send(), send(seed=7)),
     "a receive in host memory": (Event("receive", End("host", FACES[1]), 0, "Irecv"), send()),
     "a send from host memory": (receive(), Event("send", End("host", FACES[0]), 0, "Isend")),
 }
+
+
+SOME_PLACES = c.IndexedBlock(1, tuple(3 * k + random.Random(k).randrange(2) for k in range(1000)), INT)
+TWO_FACES = c.Struct((1, 1), (0, 200_000), (c.Vector(2000, 2, 16, INT), c.Vector(3000, 1, 8, INT)))
+COMPOSED = {
+    "a short table and a block": (SOME_PLACES, c.Contiguous(1000, INT)),
+    "a short table and rows": (SOME_PLACES, c.Vector(10, 100, 120, INT)),
+    "two faces and a block": (TWO_FACES, c.Contiguous(7000, INT)),
+    "two faces and rows": (TWO_FACES, c.Vector(3500, 2, 5, INT)),
+    "blocks that do not divide each other": (c.Indexed((5, 7, 12), (0, 9, 20), INT), c.Vector(6, 4, 7, INT)),
+}
+
+
+@pytest.mark.parametrize("what", COMPOSED)
+def test_layouts_of_other_blocks(job, what):
+    one, other = COMPOSED[what]
+    assert run(job, receive(spec=one), send(spec=other)) == 1
+    assert run(job, receive(spec=other), send(spec=one)) == 1
 
 
 @pytest.mark.parametrize("what", NOT_DIRECT)

@@ -7,6 +7,7 @@ from test_direct import DIRECT, FACES, INT, gpu_end
 
 from support import constructors as c
 from support import needs
+from support.messages import End
 from support.ranks import Ranks
 
 pytestmark = needs.fake_device("its work runs when somebody asks for it, or fails on demand")
@@ -15,7 +16,7 @@ OUT, INTO = gpu_end(FACES[0], 1), gpu_end(FACES[1], 2)
 MISFITS = {
     "blocks": (c.Vector(6000, 2, 5, INT), c.Vector(4000, 3, 4, INT)),
     "tables": (irregular(3000, 1), irregular(3000, 2)),
-    "chunks": (irregular(360_000, 3), irregular(360_000, 4)),
+    "large": (irregular(360_000, 3), irregular(360_000, 4)),
 }
 COMPLETIONS = ("Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany", "Testsome")
 
@@ -64,7 +65,7 @@ def misfit(name):
 
 @pytest.mark.parametrize("name", MISFITS)
 @pytest.mark.parametrize("completion", ["Waitall", "Test"])
-def test_layouts_that_do_not_combine_meet_in_a_bounce_buffer(ranks, name, completion):
+def test_layouts_that_do_not_combine_go_through_a_bounce_buffer(ranks, name, completion):
     job = ranks(1, **DIRECT)
     for _ in range(2):
         assert job.call(worker.left_by_a_misfit, *misfit(name), completion) == [(1, 0)]
@@ -75,3 +76,16 @@ def test_a_gpu_that_fails_on_the_way_through_a_bounce_buffer(failure):
     with Ranks(1, {**DIRECT, "TEMPI_FAKE_FAIL": failure}) as fresh:
         for _ in range(2):
             fresh.call(worker.left_by_a_misfit, *misfit("tables"), "Waitall")  # checks the bytes
+
+
+@pytest.mark.parametrize(("count", "went"), [(2, (1, 0)), (4, (1, 0)), (9, (0, 1))])
+def test_receives_that_are_longer_than_the_message(ranks, count, went):
+    """A bounce buffer is at most four times as long as the message."""
+    out, into = MISFITS["tables"]
+    assert ranks(1, **DIRECT).call(worker.left_by_a_misfit, gpu_end(out, 1), End("device", into, count), "Wait") == [
+        went
+    ]
+
+
+def test_persistent_requests_whose_layouts_do_not_combine(ranks):
+    assert ranks(1, **DIRECT).call(worker.started_several_times, *misfit("tables"), 5) == [(5, 0)]

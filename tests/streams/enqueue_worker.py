@@ -200,7 +200,7 @@ def one_exchange_after_another(
 
 
 def to_itself_from_table_to_table(n: int, captured: bool) -> dict[str, int]:
-    """`n` messages of a rank to itself, between two long tables of places, which no short list of boxes combines."""
+    """`n` messages of a rank to itself. Both layouts are long tables of places, which do not combine."""
     tempi.reset_stats()
     n_blocks, rng = 3000, np.random.default_rng(3)
     places = [4 * np.cumsum(rng.integers(1, 4, n_blocks)) for _ in range(2)]

@@ -44,9 +44,9 @@ def test_exchanges_queue_up(ranks):
 
 
 @pytest.mark.parametrize("captured", [False, True], ids=["queued", "captured"])
-def test_a_rank_sends_itself_what_only_a_bounce_buffer_combines(ranks, captured):
+def test_a_channel_to_itself_has_a_bounce_buffer_if_the_layouts_do_not_combine(ranks, captured):
     for counts in ranks(2, **FAKE).call(worker.to_itself_from_table_to_table, 3, captured):
-        assert worker.ORDINARY not in counts
+        assert counts == {worker.CHANNEL: 2 if captured else 4}
 
 
 def test_exchanges_of_a_request_come_in_order_in_two_streams(ranks):

@@ -1,10 +1,10 @@
 // The second form of a direct message: the sender packs into a bounce buffer, which is memory on the receiver's GPU,
-// and the receiver unpacks it. It is used in three cases: the two layouts do not compose; other processes cannot map
-// the receive buffer; the receive has many short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN). If a
-// process sends to itself, its send makes the bounce buffer, because only the send finds that the layouts do not
-// compose.
+// and the receiver unpacks it. It is used in four cases: other processes cannot map the receive buffer; the layout of
+// the receive is irregular; the receive has many short blocks that are spread over much memory (TEMPI_BOUNCE_SPAN); a
+// process sends to itself, and the two layouts do not compose. In the last case the send makes the bounce buffer.
 //
 // The sender reports how many bytes have arrived, in packed order. The receiver unpacks them while later bytes arrive.
+// A message of a process to itself is unpacked when all bytes have arrived.
 #pragma once
 
 #include <atomic>

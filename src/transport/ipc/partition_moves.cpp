@@ -81,7 +81,7 @@ ComposedLayoutPtr PartitionMoves::composed_for(const PartitionRun& run, Boxes re
   if (known != composed_.end()) return *known;
   if (composed_.size() >= kMostComposed) composed_.clear();
   return composed_.emplace_back(
-      std::make_shared<ComposedLayout>(from, LayoutName{}, MovedBuffer{}, std::move(received), datatype::Ends::cut));
+      std::make_shared<ComposedLayout>(from, LayoutName{}, MovedBuffer{}, std::move(received)));
 }
 
 }  // namespace tempi::message

@@ -124,7 +124,9 @@ std::optional<PutTarget> bounce_target_in(const ReceivingSlot& to, const Transfe
 std::optional<PutTarget> own_bounce_target_in(const ReceivingSlot& to, const Transfer& transfer) {
   PublishedReceive& received = *static_cast<PublishedReceive*>(to.slot.own);
   const device::Location& sender = transfer.packed_buffer.box_move().laid_out().place.first;
+  constexpr std::int64_t kMostTimes = 4;  // as long as the message
   if (received.end.place.first.context != sender.context) return {};
+  if (received.bytes() > kMostTimes * transfer.packed_buffer.bytes()) return {};
   if (!received.bounce_buffer)
     received.bounce_buffer =
         BounceBuffer::make_own(transfer.packed_buffer.device(), *received.prepared, received.count, received.end);
