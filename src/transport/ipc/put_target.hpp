@@ -37,8 +37,8 @@ inline std::optional<PutTarget> bounce_target_in(const ReceivingSlot& to, const 
   bool may_come = false;
   return bounce_target_in(to, transfer, may_come);
 }
-// The same for a receive of this process, which gets a bounce buffer. Nothing: it belongs to another CUDA context, it is
-// much longer than the message, or there is no memory.
+// The same for a receive of this process, which gets a bounce buffer. Nothing: it belongs to another CUDA context, it
+// is much longer than the message, or there is no memory.
 std::optional<PutTarget> own_bounce_target_in(const ReceivingSlot& to, const Transfer& transfer);
 
 }  // namespace tempi::message
