@@ -56,6 +56,12 @@ def test_a_program_of_a_user(user, case, way):
     assert mpirun(2, user, environment(way), case, timeout=60).out == "right\n"
 
 
+def test_the_thread_looks_after_streams_until_mpi_ends(user):
+    """On a busy machine it crashed in MPI_Finalize, in one of 25 runs."""
+    for _ in range(effort.scaled(50, least=2)):
+        assert mpirun(2, user, environment("by the thread"), "captured", timeout=60).out == "right\n"
+
+
 @pytest.fixture
 def run_random(random_program, drawn):
     """Random messages, and reductions; `n_streams`: each with a communicator."""
