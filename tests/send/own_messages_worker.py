@@ -52,8 +52,8 @@ def left_by_a_send(out: End, into: End, completion: str) -> Left:
     return Left(unfinished, direct_since(before))
 
 
-def left_by_a_misfit(out: End, into: End, completion: str) -> tuple[int, int]:
-    """The counts of messages through a bounce buffer, and of declined ones."""
+def left_by_a_misfit(out: End, into: End, completion: str) -> tuple[int, int, int]:
+    """The counts of messages through a bounce buffer, of declined ones, and of those that fell back."""
     comm = MPI.COMM_SELF.Dup()
     before = outcomes.rows()
     with Builder() as builder:
@@ -61,7 +61,8 @@ def left_by_a_misfit(out: End, into: End, completion: str) -> tuple[int, int]:
         ways.complete(PLAIN, completion, requests)
         target.check_received(source.payload())
     comm.Free()
-    return bounced_since(before), counts_since(before).declined
+    counts = counts_since(before)
+    return bounced_since(before), counts.declined, counts.fell_back
 
 
 def started_several_times(out: End, into: End, n: int) -> tuple[int, int]:
